@@ -1,0 +1,1 @@
+//! Settings: known keys, their defaults, and where a value comes from.

@@ -1,0 +1,1 @@
+//! Findings as text, Markdown and SARIF 2.1.0.

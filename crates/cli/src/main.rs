@@ -1,0 +1,2 @@
+//! The `sidetrack` command.
+fn main() {}

@@ -1,0 +1,166 @@
+//! Paths inside a repository, as bytes.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+/// A path relative to a repository's root, `/`-separated, in the bytes git stores.
+///
+/// Parsed once at the edge by [`RepoPath::parse`]; after that it never names anything outside
+/// the root. Serialises as a string when it is UTF-8, else as `{"b64": …}`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Wire", into = "Wire")]
+pub struct RepoPath(Vec<u8>);
+
+/// Why a byte string is no path inside a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// Nothing there.
+    #[error("the path is empty")]
+    Empty,
+    /// A NUL byte, which no file system takes.
+    #[error("the path holds a NUL byte")]
+    Nul,
+    /// `/x`, or a Windows drive or share.
+    #[error("the path is absolute")]
+    Absolute,
+    /// A `..`, `.` or empty component.
+    #[error("the path leaves the repository or is not in plain form")]
+    NotPlain,
+    /// The base64 form does not decode.
+    #[error("the path's base64 form does not decode")]
+    BadEncoding,
+}
+
+impl RepoPath {
+    /// Takes `bytes` as a path inside a repository.
+    ///
+    /// # Errors
+    /// When it is empty, absolute, holds a NUL, or has a `..`, `.` or empty component.
+    pub fn parse(bytes: &[u8]) -> Result<Self, PathError> {
+        if bytes.is_empty() {
+            return Err(PathError::Empty);
+        }
+        if bytes.contains(&0) {
+            return Err(PathError::Nul);
+        }
+        let drive = bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && matches!(bytes[2], b'/' | b'\\');
+        if bytes[0] == b'/' || bytes.starts_with(b"\\\\") || drive {
+            return Err(PathError::Absolute);
+        }
+        if bytes.split(|&byte| byte == b'/').any(|part| matches!(part, b"" | b"." | b"..")) {
+            return Err(PathError::NotPlain);
+        }
+        Ok(Self(bytes.to_vec()))
+    }
+
+    /// The bytes as git stores them.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The path as text when it is UTF-8.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+
+    /// The path as text for a person; bytes that are not UTF-8 show as U+FFFD.
+    #[must_use]
+    pub fn lossy(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+
+    /// Base64 of the bytes, only when the path is not UTF-8 (the contract's `…_b64` twin).
+    #[must_use]
+    pub fn b64_twin(&self) -> Option<String> {
+        self.as_str().is_none().then(|| STANDARD.encode(&self.0))
+    }
+
+    /// The last component.
+    #[must_use]
+    pub fn file_name(&self) -> &[u8] {
+        self.0.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+    }
+
+    /// The file name's extension as lower-case text, without the dot.
+    #[must_use]
+    pub fn extension(&self) -> Option<String> {
+        let name = std::str::from_utf8(self.file_name()).ok()?;
+        let (stem, extension) = name.rsplit_once('.')?;
+        (!stem.is_empty()).then(|| extension.to_ascii_lowercase())
+    }
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Debug for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Wire {
+    Text(String),
+    Bytes { b64: String },
+}
+
+impl From<RepoPath> for Wire {
+    fn from(path: RepoPath) -> Self {
+        match String::from_utf8(path.0) {
+            Ok(text) => Self::Text(text),
+            Err(error) => Self::Bytes { b64: STANDARD.encode(error.as_bytes()) },
+        }
+    }
+}
+
+impl TryFrom<Wire> for RepoPath {
+    type Error = PathError;
+    fn try_from(wire: Wire) -> Result<Self, PathError> {
+        match wire {
+            Wire::Text(text) => Self::parse(text.as_bytes()),
+            Wire::Bytes { b64 } => Self::parse(&STANDARD.decode(b64).map_err(|_| PathError::BadEncoding)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_would_leave_the_repository() {
+        for (bytes, error) in [
+            (&b""[..], PathError::Empty),
+            (b"a\0b", PathError::Nul),
+            (b"/etc/passwd", PathError::Absolute),
+            (b"C:\\x", PathError::Absolute),
+            (b"\\\\host\\share", PathError::Absolute),
+            (b"../x", PathError::NotPlain),
+            (b"a/../../x", PathError::NotPlain),
+            (b"a//b", PathError::NotPlain),
+            (b"./a", PathError::NotPlain),
+        ] {
+            assert_eq!(RepoPath::parse(bytes), Err(error), "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_utf8_survive_json() {
+        let path = RepoPath::parse(b"caf\xe9.txt").unwrap();
+        let json = serde_json::to_string(&path).unwrap();
+        assert_eq!(json, r#"{"b64":"Y2Fm6S50eHQ="}"#);
+        assert_eq!(serde_json::from_str::<RepoPath>(&json).unwrap(), path);
+        assert_eq!(path.b64_twin().as_deref(), Some("Y2Fm6S50eHQ="));
+        assert!(serde_json::from_str::<RepoPath>("\"../x\"").is_err());
+    }
+}

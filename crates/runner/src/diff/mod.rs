@@ -1,0 +1,31 @@
+//! From patch text or two versions to hunks.
+
+use st_model::change::{ChangeSet, Hunk};
+use st_model::coverage::CoverageEntry;
+use st_model::problem::Problem;
+
+/// A parsed patch: the net change, and the files that could not be read from it.
+#[derive(Clone, Debug, Default)]
+pub struct ParsedPatch {
+    /// The net change.
+    pub change: ChangeSet,
+    /// Files whose part of the patch is broken: `failed`, with line number and reason.
+    pub broken: Vec<CoverageEntry>,
+    /// What the user should know, such as "5 commits collapsed to the net change".
+    pub notes: Vec<String>,
+}
+
+/// Parses git-format and plain unified diffs and mailboxes of several commits; collapses a
+/// series to its net change.
+///
+/// # Errors
+/// When the bytes are no patch, a combined diff, or nothing in them can be read.
+pub fn parse_patch(bytes: &[u8]) -> Result<ParsedPatch, Problem> {
+    todo!("{}", bytes.len())
+}
+
+/// The hunks that turn `old` into `new`, with three lines of context.
+#[must_use]
+pub fn compare(old: &[u8], new: &[u8]) -> Vec<Hunk> {
+    todo!("{}", old.len() + new.len())
+}

@@ -1,0 +1,1 @@
+//! Suites that cross crates: end-to-end, crash, tidy, desktop.
