@@ -1,6 +1,15 @@
 //! From patch text or two versions to hunks.
 
-use st_model::change::{ChangeSet, Hunk};
+mod compare;
+mod lines;
+mod sides;
+mod text;
+
+pub use compare::compare;
+pub use lines::LineSet;
+pub use sides::{SideText, from_blobs, numbered, sides};
+
+use st_model::change::ChangeSet;
 use st_model::coverage::CoverageEntry;
 use st_model::problem::Problem;
 
@@ -22,10 +31,4 @@ pub struct ParsedPatch {
 /// When the bytes are no patch, a combined diff, or nothing in them can be read.
 pub fn parse_patch(bytes: &[u8]) -> Result<ParsedPatch, Problem> {
     todo!("{}", bytes.len())
-}
-
-/// The hunks that turn `old` into `new`, with three lines of context.
-#[must_use]
-pub fn compare(old: &[u8], new: &[u8]) -> Vec<Hunk> {
-    todo!("{}", old.len() + new.len())
 }
