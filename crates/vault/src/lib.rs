@@ -4,10 +4,13 @@
 //! fsmonitor of the repository, fetches nothing lazily, and writes nothing under `.git`
 //! (design.md P8).
 
+mod disk;
 pub mod error;
+mod hash;
 pub mod pin;
 pub mod vault;
 
 pub use error::VaultError;
-pub use pin::{PinLimits, Pinned, pin};
+pub use hash::blob_id;
+pub use pin::{PinLimits, Pinned, pin, refuse_root};
 pub use vault::Vault;

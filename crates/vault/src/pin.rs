@@ -1,13 +1,17 @@
 //! Freezing the content of a review: stat, copy, stat again.
 
+use std::error::Error;
 use std::path::Path;
 
 use st_model::coverage::CoverageEntry;
-use st_model::problem::Problem;
+use st_model::problem::{ErrorCode, Problem};
 use st_model::review::{PinnedInput, ReviewSource};
 use st_model::version::BlobId;
 
+use crate::error::VaultError;
 use crate::vault::Vault;
+
+mod patch;
 
 /// Bounds on what one review takes; what lies above them is refused or listed, never cut silently.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +55,110 @@ pub struct Pinned {
 /// # Errors
 /// A [`Problem`] that says what was wrong with the source and what to do.
 pub fn pin(vault: &Vault, source: &ReviewSource, limits: &PinLimits, cancelled: &dyn Fn() -> bool) -> Result<Pinned, Problem> {
-    let _ = (vault, source, limits, cancelled);
-    let _: Option<&Path> = None;
-    todo!()
+    match source {
+        ReviewSource::Text { blob, label } => patch::pin_text(vault, *blob, label, limits),
+        ReviewSource::PatchFile { path } => patch::pin_file(vault, path, limits, cancelled),
+        ReviewSource::Uncommitted { .. } | ReviewSource::Range { .. } | ReviewSource::Branch { .. } | ReviewSource::Folder { .. } => {
+            Err(Problem::no_change(
+                ErrorCode::NotBuilt,
+                "folders and repositories can't be pinned yet",
+                "Submit a patch: `git diff | sidetrack review -`.",
+            ))
+        }
+        ReviewSource::Link { url } => Err(Problem::no_change(
+            ErrorCode::Internal,
+            format!("`{url}` was to be pinned before its patch was fetched"),
+            "Download the patch and submit the file.",
+        )),
+    }
+}
+
+/// Refuses a folder that is never taken as a root: `/`, the home folder, and whatever holds the
+/// data directory (or is it).
+///
+/// # Errors
+/// A [`Problem`] with [`ErrorCode::RefusedRoot`].
+pub fn refuse_root(path: &Path, home: Option<&Path>, data_dir: &Path) -> Result<(), Problem> {
+    let plain = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (root, data_dir) = (plain(path), plain(data_dir));
+    let why = if root.parent().is_none() {
+        "it is the root of the file system"
+    } else if home.is_some_and(|home| plain(home) == root) {
+        "it is your home folder"
+    } else if data_dir.starts_with(&root) {
+        "it holds the folder in which tasks are kept"
+    } else {
+        return Ok(());
+    };
+    Err(Problem::no_change(
+        ErrorCode::RefusedRoot,
+        format!("`{}` is not reviewed as a whole: {why}", path.display()),
+        "Submit the project's own folder inside it.",
+    )
+    .or("Submit a patch: `git diff | sidetrack review -`."))
+}
+
+/// What a cancelled pin answers; whoever cancelled knows better why.
+fn stopped() -> Problem {
+    Problem::no_change(ErrorCode::Refused, "stopped while its content was being pinned", "Run the review again.")
+}
+
+/// A failure of the vault itself, in a user's words.
+fn storage(error: &VaultError) -> Problem {
+    if error.is_disk_full() {
+        return Problem::no_change(
+            ErrorCode::DiskFull,
+            chain(error),
+            "Make room on the disk that holds the data directory, then run the review again.",
+        );
+    }
+    Problem::no_change(
+        ErrorCode::Storage,
+        chain(error),
+        "Check the data directory's permissions and disk (`sidetrack doctor` shows where it is), then run the review again.",
+    )
+}
+
+/// An error with all its causes, on one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+/// A size for people.
+fn megabytes(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10) >> 20;
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_that_holds_everything_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        let data = home.join("data/sidetrack");
+        let project = home.join("project");
+        for path in [&data, &project] {
+            std::fs::create_dir_all(path).unwrap();
+        }
+        let refused = |path: &Path| refuse_root(path, Some(&home), &data).map_err(|problem| problem.code);
+        assert_eq!(refused(Path::new("/")), Err(ErrorCode::RefusedRoot));
+        assert_eq!(refused(&home), Err(ErrorCode::RefusedRoot));
+        assert_eq!(refused(&home.join("project/..")), Err(ErrorCode::RefusedRoot));
+        assert_eq!(refused(&home.join("data")), Err(ErrorCode::RefusedRoot));
+        assert_eq!(refused(&data), Err(ErrorCode::RefusedRoot));
+        assert_eq!(refused(folder.path()), Err(ErrorCode::RefusedRoot), "above the home folder is above the data directory");
+        assert_eq!(refused(&project), Ok(()));
+        std::os::unix::fs::symlink(&home, home.join("project/up")).unwrap();
+        assert_eq!(refused(&home.join("project/up")), Err(ErrorCode::RefusedRoot), "by another name");
+    }
 }
