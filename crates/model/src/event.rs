@@ -83,7 +83,7 @@ pub enum EventKind {
         /// What went wrong.
         problem: Problem,
     },
-    /// Back in the queue without counting the attempt.
+    /// Back in the queue: without counting the attempt, or because its next one is due.
     Requeued {
         /// Why.
         reason: String,

@@ -5,12 +5,17 @@
 //! a small pool of readers serves the rest. Every change of a task's state is one transaction
 //! that also appends its event, and is told to subscribers only after the commit.
 
+mod change;
 pub mod error;
 pub mod lease;
+mod open;
 pub mod port;
+mod read;
+mod row;
 pub mod store;
+mod writer;
 
 pub use error::StoreError;
-pub use lease::{Lease, Record};
+pub use lease::{AttemptRow, Lease, Record, RecordedProcess, Recovered};
 pub use port::Queue;
 pub use store::{Store, StoreOptions, TaskFilter};

@@ -12,7 +12,7 @@ use st_model::task::{NewTask, Priority, Task};
 use tokio::sync::broadcast;
 
 use crate::error::StoreError;
-use crate::lease::Lease;
+use crate::lease::{AttemptRow, Lease, Recovered};
 use crate::store::TaskFilter;
 
 /// A durable, ordered set of tasks with its event log.
@@ -35,12 +35,15 @@ pub trait Queue: Clone + Send + Sync + 'static {
     /// Takes the lease of a queued task for engine `boot`; `None` when it is not queued any more.
     fn claim(&self, task: TaskId, boot: BootId) -> impl Future<Output = Result<Option<Lease>, StoreError>> + Send;
 
-    /// Applies an event that needs no lease (`Cancel`, `Stop`, `Due`) and returns the task after it.
+    /// Applies an event that needs no lease (`Cancel`, `Stop`, `Due`) and returns the task after
+    /// it. Any other event is illegal here, whatever the state. A `Stop` that changes nothing
+    /// (a second one) succeeds and tells nothing.
     fn apply(&self, task: TaskId, event: TaskEvent) -> impl Future<Output = Result<Task, StoreError>> + Send;
 
     /// Ends the attempts of every engine but `boot`: their tasks go back to the queue uncounted
-    /// (or to rest, when they were being cancelled). Returns them.
-    fn recover(&self, boot: BootId) -> impl Future<Output = Result<Vec<Task>, StoreError>> + Send;
+    /// (or to rest, when they were being cancelled). Returns them, each with the process its
+    /// attempt had recorded, which may still be alive and is the caller's to end.
+    fn recover(&self, boot: BootId) -> impl Future<Output = Result<Vec<Recovered>, StoreError>> + Send;
 
     /// Another urgency for a task that is not at rest.
     fn set_priority(&self, task: TaskId, priority: Priority) -> impl Future<Output = Result<Task, StoreError>> + Send;
@@ -53,6 +56,9 @@ pub trait Queue: Clone + Send + Sync + 'static {
 
     /// Events as they are committed. A receiver that lags reads the gap with [`Queue::events`].
     fn subscribe(&self) -> broadcast::Receiver<Arc<Event>>;
+
+    /// A task's attempts, oldest first. One that was not counted shares its number with the next.
+    fn attempts(&self, task: TaskId) -> impl Future<Output = Result<Vec<AttemptRow>, StoreError>> + Send;
 
     /// A task's findings by id.
     fn findings(&self, task: TaskId) -> impl Future<Output = Result<Vec<Finding>, StoreError>> + Send;

@@ -1,0 +1,4 @@
+//! The store's promises, each tried from outside.
+
+mod conformance;
+mod fixtures;
