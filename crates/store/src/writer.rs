@@ -372,3 +372,6 @@ fn refuse(jobs: Vec<Box<dyn Job>>, error: Option<&StoreError>) {
         job.fail(error.and_then(StoreError::shared).unwrap_or(StoreError::Closed));
     }
 }
+
+#[cfg(test)]
+mod tests;

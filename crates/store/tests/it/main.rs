@@ -1,4 +1,9 @@
 //! The store's promises, each tried from outside.
 
+mod checks;
 mod conformance;
+mod crash;
 mod fixtures;
+mod open;
+mod random;
+mod stream;
