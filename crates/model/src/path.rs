@@ -133,9 +133,73 @@ impl TryFrom<Wire> for RepoPath {
     }
 }
 
+/// Serde form of a path of this machine: a string when it is UTF-8, else `{"b64": …}` of its bytes.
+/// (Serde's own form refuses a path that is not UTF-8.) Use with `#[serde(with = "os_path")]`.
+pub mod os_path {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Wire;
+
+    /// Writes the path.
+    ///
+    /// # Errors
+    /// What the serializer says.
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        match path.to_str() {
+            Some(text) => text.serialize(serializer),
+            None => Wire::Bytes { b64: STANDARD.encode(path.as_os_str().as_encoded_bytes()) }.serialize(serializer),
+        }
+    }
+
+    /// Reads the path.
+    ///
+    /// # Errors
+    /// What the deserializer says, or that the base64 form does not decode.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        match Wire::deserialize(deserializer)? {
+            Wire::Text(text) => Ok(PathBuf::from(text)),
+            Wire::Bytes { b64 } => {
+                let bytes = STANDARD.decode(b64).map_err(D::Error::custom)?;
+                os_string(bytes).map(PathBuf::from).ok_or_else(|| D::Error::custom("these bytes are no path of this machine"))
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[expect(clippy::unnecessary_wraps, reason = "elsewhere not every byte string is a path")]
+    fn os_string(bytes: Vec<u8>) -> Option<OsString> {
+        use std::os::unix::ffi::OsStringExt as _;
+        Some(OsString::from_vec(bytes))
+    }
+
+    #[cfg(not(unix))]
+    fn os_string(bytes: Vec<u8>) -> Option<OsString> {
+        String::from_utf8(bytes).ok().map(OsString::from)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_source_whose_path_is_not_utf8_survives_json() {
+        use crate::review::ReviewSource;
+        use std::os::unix::ffi::OsStringExt as _;
+        let odd = std::path::PathBuf::from(std::ffi::OsString::from_vec(b"/tmp/caf\xe9.patch".to_vec()));
+        for path in [odd, std::path::PathBuf::from("/tmp/a b.patch")] {
+            let source = ReviewSource::PatchFile { path };
+            let json = serde_json::to_string(&source).unwrap();
+            assert_eq!(serde_json::from_str::<ReviewSource>(&json).unwrap(), source, "{json}");
+        }
+    }
 
     #[test]
     fn refuses_what_would_leave_the_repository() {

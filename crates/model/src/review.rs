@@ -23,16 +23,19 @@ pub enum ReviewSource {
     /// A `.patch` or `.diff` file, absolute.
     PatchFile {
         /// The file.
+        #[serde(with = "crate::path::os_path")]
         path: PathBuf,
     },
     /// Uncommitted work of a repository: HEAD against the working tree, untracked files included.
     Uncommitted {
         /// The work tree's top folder, absolute.
+        #[serde(with = "crate::path::os_path")]
         repo: PathBuf,
     },
     /// `BASE..HEAD` of a repository.
     Range {
         /// The repository.
+        #[serde(with = "crate::path::os_path")]
         repo: PathBuf,
         /// Revision before.
         base: String,
@@ -42,6 +45,7 @@ pub enum ReviewSource {
     /// A branch against its merge base with the default branch, or with `base`.
     Branch {
         /// The repository.
+        #[serde(with = "crate::path::os_path")]
         repo: PathBuf,
         /// The branch.
         branch: String,
@@ -51,6 +55,7 @@ pub enum ReviewSource {
     /// A folder that is no repository: every file counts as added.
     Folder {
         /// The folder, absolute.
+        #[serde(with = "crate::path::os_path")]
         path: PathBuf,
     },
     /// A pull or merge request's address.
