@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use st_model::port::{Clock, Random};
+pub use st_model::port::{Clock, Random};
 use st_model::time::Timestamp;
 use uuid::Uuid;
 
