@@ -1,6 +1,6 @@
 //! What can go wrong in the store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use st_model::state::IllegalTransition;
@@ -106,10 +106,24 @@ impl StoreError {
         {
             return Self::DiskFull;
         }
-        match primary_code(&error) {
+        let code = code(&error);
+        if code == Some(libsqlite3_sys::SQLITE_IOERR_SHMSIZE) {
+            // The write-ahead log's index could not grow; the library has no better word for it.
+            return Self::DiskFull;
+        }
+        // The primary code, without its extension (`SQLITE_CORRUPT_INDEX` → `SQLITE_CORRUPT`).
+        match code.map(|code| code & 0xff) {
             Some(libsqlite3_sys::SQLITE_FULL) => Self::DiskFull,
             Some(libsqlite3_sys::SQLITE_CORRUPT | libsqlite3_sys::SQLITE_NOTADB) => Self::Damaged { doing, source: Arc::new(error) },
             _ => Self::Sql { doing, source: Arc::new(error) },
+        }
+    }
+
+    /// The same for a file.
+    pub(crate) fn from_io(doing: &'static str, path: &Path, source: std::io::Error) -> Self {
+        match source.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::DiskFull,
+            _ => Self::Io { doing, path: path.to_owned(), source },
         }
     }
 
@@ -148,8 +162,7 @@ impl StoreError {
     }
 }
 
-/// The database's result code without its extension (`SQLITE_IOERR_WRITE` → `SQLITE_IOERR`).
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(code & 0xff)
+/// The database's extended result code.
+fn code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
 }

@@ -83,7 +83,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
 /// Makes the file if it is missing, and keeps it from other users; the write-ahead log takes
 /// over the file's permissions.
 fn make_private(path: &Path) -> Result<(), StoreError> {
-    let failed = |doing| move |source: io::Error| StoreError::Io { doing, path: path.to_owned(), source };
+    let failed = |doing| move |source: io::Error| StoreError::from_io(doing, path, source);
     let mut open = fs::OpenOptions::new();
     open.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]

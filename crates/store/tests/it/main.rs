@@ -4,6 +4,7 @@ mod checks;
 mod conformance;
 mod crash;
 mod fixtures;
+mod full;
 mod open;
 mod random;
 mod stream;
