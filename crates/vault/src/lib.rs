@@ -6,6 +6,7 @@
 
 mod disk;
 pub mod error;
+mod git;
 mod hash;
 pub mod pin;
 pub mod vault;

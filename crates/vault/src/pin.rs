@@ -1,7 +1,7 @@
 //! Freezing the content of a review: stat, copy, stat again.
 
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use st_model::coverage::CoverageEntry;
 use st_model::problem::{ErrorCode, Problem};
@@ -9,9 +9,17 @@ use st_model::review::{PinnedInput, ReviewSource};
 use st_model::version::BlobId;
 
 use crate::error::VaultError;
+use crate::git::repository::Repository;
+use crate::git::settings::UserSettings;
 use crate::vault::Vault;
 
+mod commits;
+mod draft;
+mod folder;
 mod patch;
+mod rename;
+mod rounds;
+mod uncommitted;
 
 /// Bounds on what one review takes; what lies above them is refused or listed, never cut silently.
 #[derive(Clone, Copy, Debug)]
@@ -55,15 +63,49 @@ pub struct Pinned {
 /// # Errors
 /// A [`Problem`] that says what was wrong with the source and what to do.
 pub fn pin(vault: &Vault, source: &ReviewSource, limits: &PinLimits, cancelled: &dyn Fn() -> bool) -> Result<Pinned, Problem> {
+    let env = |name: &str| std::env::var_os(name);
+    let surroundings = Surroundings { home: std::env::home_dir(), user: UserSettings::load(&env) };
+    pin_in(&surroundings, vault, source, limits, cancelled)
+}
+
+/// What is outside the source and still decides: passed in, so that tests stand on their own.
+#[derive(Debug, Default)]
+struct Surroundings {
+    home: Option<PathBuf>,
+    user: UserSettings,
+}
+
+fn pin_in(
+    around: &Surroundings,
+    vault: &Vault,
+    source: &ReviewSource,
+    limits: &PinLimits,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Pinned, Problem> {
+    let allowed = |root: &Path| refuse_root(root, around.home.as_deref(), vault.root());
+    let open = |folder: &Path| {
+        allowed(folder)?;
+        let repository = Repository::open(folder, &around.user)?;
+        repository.top.as_deref().map_or(Ok(()), allowed)?;
+        Ok::<_, Problem>(repository)
+    };
     match source {
         ReviewSource::Text { blob, label } => patch::pin_text(vault, *blob, label, limits),
         ReviewSource::PatchFile { path } => patch::pin_file(vault, path, limits, cancelled),
-        ReviewSource::Uncommitted { .. } | ReviewSource::Range { .. } | ReviewSource::Branch { .. } | ReviewSource::Folder { .. } => {
-            Err(Problem::no_change(
-                ErrorCode::NotBuilt,
-                "folders and repositories can't be pinned yet",
-                "Submit a patch: `git diff | sidetrack review -`.",
-            ))
+        ReviewSource::Uncommitted { repo } => uncommitted::pin(vault, &open(repo)?, limits, cancelled),
+        ReviewSource::Range { repo, base, head } => {
+            let repository = open(repo)?;
+            let compared = repository.range(base, head)?;
+            commits::pin(vault, &repository, compared, limits, cancelled)
+        }
+        ReviewSource::Branch { repo, branch, base } => {
+            let repository = open(repo)?;
+            let compared = repository.since_merge_base(branch, base.as_deref())?;
+            commits::pin(vault, &repository, compared, limits, cancelled)
+        }
+        ReviewSource::Folder { path } => {
+            allowed(path)?;
+            folder::pin(vault, path, limits, cancelled)
         }
         ReviewSource::Link { url } => Err(Problem::no_change(
             ErrorCode::Internal,
@@ -99,7 +141,7 @@ pub fn refuse_root(path: &Path, home: Option<&Path>, data_dir: &Path) -> Result<
 }
 
 /// What a cancelled pin answers; whoever cancelled knows better why.
-fn stopped() -> Problem {
+pub(crate) fn stopped() -> Problem {
     Problem::no_change(ErrorCode::Refused, "stopped while its content was being pinned", "Run the review again.")
 }
 
@@ -120,7 +162,7 @@ fn storage(error: &VaultError) -> Problem {
 }
 
 /// An error with all its causes, on one line.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -131,6 +173,12 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
+/// Names for people: the first ten, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(10).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > 10 { format!("{shown} and {} more", names.len() - 10) } else { shown }
+}
+
 /// A size for people.
 fn megabytes(bytes: u64) -> String {
     let tenths = bytes.saturating_mul(10) >> 20;
@@ -138,27 +186,4 @@ fn megabytes(bytes: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_root_that_holds_everything_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().join("home");
-        let data = home.join("data/sidetrack");
-        let project = home.join("project");
-        for path in [&data, &project] {
-            std::fs::create_dir_all(path).unwrap();
-        }
-        let refused = |path: &Path| refuse_root(path, Some(&home), &data).map_err(|problem| problem.code);
-        assert_eq!(refused(Path::new("/")), Err(ErrorCode::RefusedRoot));
-        assert_eq!(refused(&home), Err(ErrorCode::RefusedRoot));
-        assert_eq!(refused(&home.join("project/..")), Err(ErrorCode::RefusedRoot));
-        assert_eq!(refused(&home.join("data")), Err(ErrorCode::RefusedRoot));
-        assert_eq!(refused(&data), Err(ErrorCode::RefusedRoot));
-        assert_eq!(refused(folder.path()), Err(ErrorCode::RefusedRoot), "above the home folder is above the data directory");
-        assert_eq!(refused(&project), Ok(()));
-        std::os::unix::fs::symlink(&home, home.join("project/up")).unwrap();
-        assert_eq!(refused(&home.join("project/up")), Err(ErrorCode::RefusedRoot), "by another name");
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 //! being written. Each open vault owns one session folder and an exclusive lock on the file
 //! inside it, so a sweep removes the folders of the dead and never those of the living.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use rustix::fs::FlockOperation;
 use st_model::version::BlobId;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::{NamedTempFile, TempDir, TempPath};
 
 use crate::error::VaultError;
 use crate::hash::{BlobHasher, blob_id, pump};
@@ -121,7 +122,7 @@ impl Vault {
 
     /// Begins keeping many blobs that become durable together ([`Batch::commit`]).
     pub(crate) fn batch(&self) -> Batch<'_> {
-        Batch { vault: self, staged: Vec::new() }
+        Batch { vault: self, staged: BTreeMap::new() }
     }
 
     /// Whether the blob is there. Says nothing about its bytes.
@@ -223,32 +224,41 @@ impl Vault {
 #[derive(Debug)]
 pub(crate) struct Batch<'vault> {
     vault: &'vault Vault,
-    staged: Vec<(tempfile::TempPath, BlobId)>,
+    staged: BTreeMap<BlobId, TempPath>,
 }
 
 impl Batch<'_> {
     /// Writes `bytes` aside; they are in the vault once the batch is committed.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<BlobId, VaultError> {
         let id = blob_id(bytes);
-        if !self.vault.holds(id, length_of(bytes)) {
+        if !self.staged.contains_key(&id) && !self.vault.holds(id, length_of(bytes)) {
             let mut aside = self.vault.aside()?;
             aside.write_all(bytes).map_err(VaultError::io("write", aside.path()))?;
             // The open file is given up: a batch may be larger than the limit on open files.
-            self.staged.push((aside.into_temp_path(), id));
+            self.staged.insert(id, aside.into_temp_path());
         }
         Ok(id)
     }
 
-    /// Makes every blob of the batch durable.
-    pub(crate) fn commit(self) -> Result<(), VaultError> {
-        if self.staged.is_empty() {
-            return Ok(());
+    /// The bytes of a blob of the batch or of the vault.
+    pub(crate) fn get(&self, id: BlobId) -> Result<Vec<u8>, VaultError> {
+        match self.staged.get(&id) {
+            Some(aside) => fs::read(aside).map_err(VaultError::io("read", aside)),
+            None => self.vault.get(id),
         }
+    }
+
+    /// Makes those blobs of the batch durable that `wanted` names, and drops the others.
+    pub(crate) fn commit(self, wanted: &BTreeSet<BlobId>) -> Result<(), VaultError> {
         let blobs = &self.vault.inner.blobs;
         let folder = File::open(blobs).map_err(VaultError::io("open", blobs))?;
         let sync = || rustix::fs::syncfs(&folder).map_err(|error| VaultError::io("sync", blobs)(error.into()));
+        let staged: Vec<_> = self.staged.into_iter().filter(|(id, _)| wanted.contains(id)).collect();
+        if staged.is_empty() {
+            return Ok(());
+        }
         sync()?;
-        for (aside, id) in self.staged {
+        for (id, aside) in staged {
             let path = self.vault.path_of(id);
             if let Some(fan) = path.parent() {
                 private_folder(fan)?;

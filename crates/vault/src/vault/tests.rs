@@ -55,7 +55,7 @@ fn putting_twice_writes_once() {
     let mut batch = vault.batch();
     batch.put(b"same").unwrap();
     assert!(batch.staged.is_empty());
-    batch.commit().unwrap();
+    batch.commit(&BTreeSet::from([id])).unwrap();
     let after = fs::metadata(vault.path_of(id)).unwrap();
     assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
     assert_eq!(names_under(&vault.inner.blobs).len(), 1);
@@ -171,8 +171,11 @@ fn a_batch_keeps_all_or_nothing() {
         batch.put(&n.to_le_bytes()).unwrap();
         batch.put(&n.to_le_bytes()).unwrap();
     }
-    batch.commit().unwrap();
+    let unwanted = batch.put(b"read, and not needed after all").unwrap();
+    assert_eq!(batch.get(unwanted).unwrap(), b"read, and not needed after all");
+    batch.commit(&ids.iter().copied().collect()).unwrap();
     for (n, id) in (0..300u32).zip(ids) {
         assert_eq!(vault.get(id).unwrap(), n.to_le_bytes());
     }
+    assert!(!vault.contains(unwanted));
 }

@@ -21,22 +21,6 @@ at: string,
  */
 kind: string, 
 /**
- * Its data, by kind:
- *
- * | kind | data |
- * |---|---|
- * | `submitted` | `{title}` |
- * | `started` | `{attempt: UUID, number}` |
- * | `phase_entered` | `{phase}` |
- * | `pinned` | `{files: number or null}` |
- * | `finding` | `{finding: FindingDto}` |
- * | `covered` | `{entry: CoverageDto}` |
- * | `note` | `{text}` |
- * | `stopping` | `{cause: "cancelled", "timed_out" or "engine_stop"}` |
- * | `retrying` | `{retry_at, attempt: number, class, problem: ErrorDto}` |
- * | `requeued` | `{reason}` |
- * | `settled` | `{state, problem: ErrorDto or null}` |
- * | `priority_changed` | `{priority}` |
- * | `progress` | `{progress: ProgressDto}` |
+ * Its data: `{finding: FindingDto}`, `{entry: CoverageDto}`, `{progress: ProgressDto}` and so on.
  */
 data: Record<string, unknown>, };

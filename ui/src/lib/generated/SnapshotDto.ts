@@ -3,8 +3,7 @@ import type { StatusDto } from "./StatusDto";
 import type { TaskDto } from "./TaskDto";
 
 /**
- * What a client needs to draw the sidebar: its tasks as they are at `seq` or later. Events after
- * `seq` follow.
+ * What a client needs to draw the sidebar: every task as it is at `seq`.
  */
 export type SnapshotDto = { 
 /**
@@ -12,14 +11,10 @@ export type SnapshotDto = {
  */
 seq: number, 
 /**
- * Tasks, newest first: all that are open, and the newest two thousand.
+ * Tasks, newest first.
  */
 tasks: Array<TaskDto>, 
 /**
  * The engine.
  */
-status: StatusDto, 
-/**
- * Whether there are older tasks, which `list` gives.
- */
-more?: boolean, };
+status: StatusDto, };

@@ -16,8 +16,7 @@ seq: number,
  */
 events: Array<EventDto>, 
 /**
- * The rows of the tasks that changed, as they are now. A task whose place in line moved counts
- * as changed up to the hundredth place; further back, `list` tells.
+ * The rows of the tasks that changed, as they are now.
  */
 tasks: Array<TaskDto>, 
 /**
