@@ -301,22 +301,43 @@ pub struct EventDto {
     pub at: String,
     /// What happened (`submitted`, `started`, `finding`, …; `progress` for a tick).
     pub kind: String,
-    /// Its data: `{finding: FindingDto}`, `{entry: CoverageDto}`, `{progress: ProgressDto}` and so on.
+    /// Its data, by kind:
+    ///
+    /// | kind | data |
+    /// |---|---|
+    /// | `submitted` | `{title}` |
+    /// | `started` | `{attempt: UUID, number}` |
+    /// | `phase_entered` | `{phase}` |
+    /// | `pinned` | `{files: number or null}` |
+    /// | `finding` | `{finding: FindingDto}` |
+    /// | `covered` | `{entry: CoverageDto}` |
+    /// | `note` | `{text}` |
+    /// | `stopping` | `{cause: "cancelled", "timed_out" or "engine_stop"}` |
+    /// | `retrying` | `{retry_at, attempt: number, class, problem: ErrorDto}` |
+    /// | `requeued` | `{reason}` |
+    /// | `settled` | `{state, problem: ErrorDto or null}` |
+    /// | `priority_changed` | `{priority}` |
+    /// | `progress` | `{progress: ProgressDto}` |
     #[cfg_attr(test, ts(type = "Record<string, unknown>"))]
     pub data: serde_json::Value,
 }
 
-/// What a client needs to draw the sidebar: every task as it is at `seq`.
+/// What a client needs to draw the sidebar: its tasks as they are at `seq` or later. Events after
+/// `seq` follow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(TS), ts(export))]
 pub struct SnapshotDto {
     /// Resume the stream after this.
     #[cfg_attr(test, ts(type = "number"))]
     pub seq: u64,
-    /// Tasks, newest first.
+    /// Tasks, newest first: all that are open, and the newest two thousand.
     pub tasks: Vec<TaskDto>,
     /// The engine.
     pub status: StatusDto,
+    /// Whether there are older tasks, which `list` gives.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    #[cfg_attr(test, ts(as = "Option<bool>", optional))]
+    pub more: bool,
 }
 
 /// One batch to a subscriber: after it, the subscriber's tasks are as they were at `seq`.
@@ -328,7 +349,8 @@ pub struct UpdateDto {
     pub seq: u64,
     /// Events in order, progress ticks folded to the newest a task.
     pub events: Vec<EventDto>,
-    /// The rows of the tasks that changed, as they are now.
+    /// The rows of the tasks that changed, as they are now. A task whose place in line moved counts
+    /// as changed up to the hundredth place; further back, `list` tells.
     pub tasks: Vec<TaskDto>,
     /// The engine, when it changed.
     pub status: Option<StatusDto>,

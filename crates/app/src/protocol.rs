@@ -4,6 +4,18 @@
 //! [`Request`] has exactly one [`Reply`] with the same `id`, in any order; a `subscribe` also
 //! brings [`Reply::Update`] lines until the connection ends. `hello`, `welcome` and the `stop`
 //! request keep their form in every version, so that any client can tell any engine to go.
+//!
+//! ```text
+//! client: {"protocol":1,"version":"0.1.0","client":"cli"}
+//! engine: {"protocol":1,"version":"0.1.0","boot":"…","pid":4711}
+//! client: {"id":1,"call":"show","task":"42"}
+//! engine: {"id":1,"reply":"task","body":{"id":"…","number":42,…}}
+//! ```
+//!
+//! A line that is no request is answered with an `error` reply under its `id`, or under 0 when
+//! it has none, and the connection stays. A line longer than [`MAX_LINE_BYTES`] is answered and
+//! the connection ends: where the next line starts is not known. Unknown fields are ignored, so
+//! fields may be added within one [`PROTOCOL`].
 
 use serde::{Deserialize, Serialize};
 use st_model::problem::Problem;
@@ -13,8 +25,9 @@ use crate::dto::{CheckDto, CoverageDto, FindingDto, ItemDto, LogPageDto, Snapsho
 /// Version of the frames below; raised when a client of the version before would misread them.
 pub const PROTOCOL: u32 = 1;
 
-/// Longest line either side takes, in bytes: a snapshot of some ten thousand tasks fits.
-pub const MAX_LINE_BYTES: usize = 64 << 20;
+/// Longest line either side takes, in bytes: a patch of 64 MiB fits in base64 (86 MiB), and so
+/// does a list of some fifty thousand tasks.
+pub const MAX_LINE_BYTES: usize = 96 << 20;
 
 /// A client's first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +67,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "call")]
 pub enum Call {
-    /// Queue a review.
+    /// Queue a review. Brings [`Reply::Task`].
     Review {
         /// As typed or dropped: see [`crate::classify`]. `-` is not known here; text goes by `text`.
         #[serde(default)]
@@ -75,7 +88,7 @@ pub enum Call {
         #[serde(default)]
         priority: Option<String>,
     },
-    /// What would a review of this be? Queues nothing.
+    /// What would a review of this be? Queues nothing. Brings [`Reply::Items`], one an item.
     Classify {
         /// Paths, addresses or text, as dropped.
         items: Vec<String>,
@@ -83,7 +96,7 @@ pub enum Call {
         #[serde(default)]
         cwd: Option<String>,
     },
-    /// Tasks, newest first.
+    /// Tasks, newest first. Brings [`Reply::Tasks`].
     List {
         /// State names; empty for all.
         #[serde(default)]
@@ -92,22 +105,22 @@ pub enum Call {
         #[serde(default)]
         limit: Option<u32>,
     },
-    /// One task, coverage included.
+    /// One task, coverage included. Brings [`Reply::Task`].
     Show {
         /// Number or UUID.
         task: String,
     },
-    /// A task's findings.
+    /// A task's findings, by id. Brings [`Reply::Findings`].
     Findings {
         /// Number or UUID.
         task: String,
     },
-    /// A task's ledger.
+    /// A task's ledger, by path. Brings [`Reply::Coverage`].
     Coverage {
         /// Number or UUID.
         task: String,
     },
-    /// A page of an attempt's log.
+    /// A page of an attempt's log. Brings [`Reply::Log`]; attempt 0 and no lines before the first attempt.
     Log {
         /// Number or UUID.
         task: String,
@@ -119,7 +132,7 @@ pub enum Call {
         /// At most so many lines (at most 5,000 are given).
         limit: u32,
     },
-    /// Cancel.
+    /// Cancel. Brings [`Reply::Task`], which may still be stopping.
     Cancel {
         /// Number or UUID.
         task: String,
@@ -127,26 +140,27 @@ pub enum Call {
         #[serde(default)]
         now: bool,
     },
-    /// Run a resting task again as a new one.
+    /// Run a resting task again as a new one. Brings the new [`Reply::Task`].
     Retry {
         /// Number or UUID.
         task: String,
     },
-    /// Another urgency.
+    /// Another urgency. Brings [`Reply::Task`].
     Priority {
         /// Number or UUID.
         task: String,
         /// `low`, `normal`, `high`.
         priority: String,
     },
-    /// Hold or release new tasks.
+    /// Hold or release new tasks. Brings [`Reply::Status`].
     Pause {
         /// Hold.
         paused: bool,
     },
-    /// The engine.
+    /// The engine. Brings [`Reply::Status`].
     Status,
-    /// Events from now on, or after `since`; replies `Snapshot`, then `Update`s.
+    /// Events from now on, or after `since`. Brings [`Reply::Snapshot`], then [`Reply::Update`]s
+    /// under the same id. Once a connection.
     Subscribe {
         /// Resume after this; 0 replays all. A snapshot comes first in any case.
         #[serde(default)]
@@ -158,23 +172,49 @@ pub enum Call {
         #[serde(default)]
         notifier: bool,
     },
-    /// Settings.
+    /// Settings. Brings [`Reply::Settings`].
     ConfigList,
-    /// One setting; `value: null` removes it.
+    /// One setting; `value: null` removes it. Brings [`Reply::Settings`] with that one.
     ConfigSet {
         /// Key.
         key: String,
         /// New value.
         value: Option<String>,
     },
-    /// What this machine can do.
+    /// What this machine can do. Brings [`Reply::Checks`].
     Doctor,
-    /// End the engine.
+    /// End the engine. Brings [`Reply::Ok`] at once; the connection closes when the engine has ended.
     Stop {
         /// Without letting running attempts finish.
         #[serde(default)]
         now: bool,
     },
+}
+
+impl Call {
+    /// As it is written in a request's `call`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Review { .. } => "review",
+            Self::Classify { .. } => "classify",
+            Self::List { .. } => "list",
+            Self::Show { .. } => "show",
+            Self::Findings { .. } => "findings",
+            Self::Coverage { .. } => "coverage",
+            Self::Log { .. } => "log",
+            Self::Cancel { .. } => "cancel",
+            Self::Retry { .. } => "retry",
+            Self::Priority { .. } => "priority",
+            Self::Pause { .. } => "pause",
+            Self::Status => "status",
+            Self::Subscribe { .. } => "subscribe",
+            Self::ConfigList => "config_list",
+            Self::ConfigSet { .. } => "config_set",
+            Self::Doctor => "doctor",
+            Self::Stop { .. } => "stop",
+        }
+    }
 }
 
 /// Patch text in a request.
@@ -218,7 +258,7 @@ pub enum Reply {
     Snapshot(SnapshotDto),
     /// More of a stream.
     Update(UpdateDto),
-    /// Settings: key, value, where the value comes from.
+    /// Settings: key, value, where the value comes from (`default`, `you`, `env`).
     Settings(Vec<(String, String, String)>),
     /// What this machine can do.
     Checks(Vec<CheckDto>),
@@ -227,3 +267,6 @@ pub enum Reply {
     /// Refused or failed.
     Error(Problem),
 }
+
+#[cfg(test)]
+mod tests;

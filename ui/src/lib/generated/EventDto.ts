@@ -21,6 +21,22 @@ at: string,
  */
 kind: string, 
 /**
- * Its data: `{finding: FindingDto}`, `{entry: CoverageDto}`, `{progress: ProgressDto}` and so on.
+ * Its data, by kind:
+ *
+ * | kind | data |
+ * |---|---|
+ * | `submitted` | `{title}` |
+ * | `started` | `{attempt: UUID, number}` |
+ * | `phase_entered` | `{phase}` |
+ * | `pinned` | `{files: number or null}` |
+ * | `finding` | `{finding: FindingDto}` |
+ * | `covered` | `{entry: CoverageDto}` |
+ * | `note` | `{text}` |
+ * | `stopping` | `{cause: "cancelled", "timed_out" or "engine_stop"}` |
+ * | `retrying` | `{retry_at, attempt: number, class, problem: ErrorDto}` |
+ * | `requeued` | `{reason}` |
+ * | `settled` | `{state, problem: ErrorDto or null}` |
+ * | `priority_changed` | `{priority}` |
+ * | `progress` | `{progress: ProgressDto}` |
  */
 data: Record<string, unknown>, };

@@ -3,7 +3,8 @@ import type { StatusDto } from "./StatusDto";
 import type { TaskDto } from "./TaskDto";
 
 /**
- * What a client needs to draw the sidebar: every task as it is at `seq`.
+ * What a client needs to draw the sidebar: its tasks as they are at `seq` or later. Events after
+ * `seq` follow.
  */
 export type SnapshotDto = { 
 /**
@@ -11,10 +12,14 @@ export type SnapshotDto = {
  */
 seq: number, 
 /**
- * Tasks, newest first.
+ * Tasks, newest first: all that are open, and the newest two thousand.
  */
 tasks: Array<TaskDto>, 
 /**
  * The engine.
  */
-status: StatusDto, };
+status: StatusDto, 
+/**
+ * Whether there are older tasks, which `list` gives.
+ */
+more?: boolean, };

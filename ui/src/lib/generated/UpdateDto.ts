@@ -16,7 +16,8 @@ seq: number,
  */
 events: Array<EventDto>, 
 /**
- * The rows of the tasks that changed, as they are now.
+ * The rows of the tasks that changed, as they are now. A task whose place in line moved counts
+ * as changed up to the hundredth place; further back, `list` tells.
  */
 tasks: Array<TaskDto>, 
 /**

@@ -1,0 +1,4 @@
+//! The patch reader against real git, against hostile input, and against its own rules.
+
+mod git;
+mod support;
