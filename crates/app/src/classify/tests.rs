@@ -275,6 +275,20 @@ proptest! {
     }
 
     #[test]
+    fn what_the_parser_reads_looks_like_a_patch(
+        parts in proptest::collection::vec(prop::sample::select(vec![
+            "diff --git a/x b/x\n", "--- a/x\n", "+++ b/x\n", "@@ -1 +1 @@\n", "@@ -0,0 +1 @@\n", "+new\n", "-old\n", " same\n", "\r\n", "prose\n",
+            "From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001\n", "Subject: [PATCH] x\n", "\n", "-- \n", "new file mode 100644\n",
+            "rename from a\nrename to b\n", "GIT binary patch\n", "\\ No newline at end of file\n", "Index: x\n", "--- x\t2020\n+++ x\t2021\n@@ -1 +1 @@\n-a\n+b\n",
+        ]), 0..14)
+    ) {
+        let text = parts.concat();
+        if st_runner::diff::parse_patch(text.as_bytes()).is_ok() {
+            prop_assert!(looks_like_patch(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
     fn no_content_makes_the_classifier_fail(bytes in proptest::collection::vec(any::<u8>(), 0..400), lead in 0usize..4) {
         let dir = folder();
         let lead: &[u8] = [&b""[..], b"--- a\n+++ b\n@@ -", b"diff --git ", b"From 0123456789012345678901234567890123456789 "][lead];

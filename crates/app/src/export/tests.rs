@@ -170,11 +170,6 @@ fn markdown_lets_nothing_break_out() {
     assert!(markdown.contains("````python\n```\n<img"), "the fence is longer than the run inside");
 }
 
-/// Without suggested patches.
-fn words_only(findings: Vec<FindingDto>) -> Vec<FindingDto> {
-    findings.into_iter().map(|finding| FindingDto { suggestion: None, ..finding }).collect()
-}
-
 fn validated(report: &Report<'_>) -> Value {
     let schema: Value = serde_json::from_str(include_str!("sarif-2.1.0.schema.json")).unwrap();
     let mut schemas = boon::Schemas::new();
@@ -192,7 +187,6 @@ fn validated(report: &Report<'_>) -> Value {
 #[test]
 fn sarif_validates_against_the_official_schema() {
     let (mut task, findings, coverage) = mixed();
-    let findings = words_only(findings);
     let log = validated(&Report { task: &task, findings: &findings, coverage: &coverage });
     insta::assert_json_snapshot!(log, {".runs[0].tool.driver.version" => "[version]", ".runs[0].tool.driver.semanticVersion" => "[version]"});
     task.state = StateDto::Failed;
@@ -220,12 +214,30 @@ fn the_schema_test_can_fail() {
 #[test]
 fn sarif_never_puts_a_removed_line_on_the_new_file() {
     let (task, findings, coverage) = mixed();
-    let findings = words_only(findings);
     let log = sarif::sarif(&Report { task: &task, findings: &findings, coverage: &coverage });
     for result in log["runs"][0]["results"].as_array().unwrap() {
         let region = &result["locations"][0]["physicalLocation"]["region"];
         assert_eq!(region.is_null(), result["properties"]["side"] == "old" || result["properties"]["anchor"] == "file", "{result:#}");
     }
+}
+
+#[test]
+fn a_suggestion_becomes_replacements_of_whole_lines() {
+    let task = task(StateDto::Done, false);
+    let fixes = |patch: &str| {
+        let mut finding = finding(1, "a.py", 3, "low");
+        finding.suggestion = Some(SuggestionDto { patch: Some(patch.into()) });
+        let log = validated(&Report { task: &task, findings: &[finding], coverage: &[] });
+        log["runs"][0]["results"][0]["fixes"].clone()
+    };
+    let both = fixes("--- a/a.py\n+++ b/a.py\n@@ -2,4 +2,5 @@\n x\n-y\n-z\n+w\n+v\n+u\n q\n");
+    let replacements = &both[0]["artifactChanges"][0]["replacements"];
+    assert_eq!(replacements[0]["deletedRegion"], serde_json::json!({"startLine": 3, "startColumn": 1, "endLine": 5, "endColumn": 1}));
+    assert_eq!(replacements[0]["insertedContent"]["text"], "w\nv\nu\n");
+    let inserted = fixes("--- a/a.py\n+++ b/a.py\n@@ -2,2 +2,3 @@\n x\n+new\n y\n");
+    let region = &inserted[0]["artifactChanges"][0]["replacements"][0]["deletedRegion"];
+    assert_eq!(region, &serde_json::json!({"startLine": 3, "startColumn": 1, "endLine": 3, "endColumn": 1}));
+    assert!(fixes("no patch at all").is_null());
 }
 
 #[test]
