@@ -29,24 +29,20 @@ pub(crate) struct Cli {
     pub(crate) verb: Verb,
 }
 
+/// Heading of the options of every command.
+const GLOBAL: &str = "Options of every command";
+
 /// Options of every command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Global {
-    /// Where tasks are kept [default: the platform's data directory]
-    #[arg(
-        long,
-        global = true,
-        env = "SIDETRACK_DATA_DIR",
-        value_name = "DIR",
-        hide_env_values = true,
-        help_heading = "Options of every command"
-    )]
+    /// Where tasks are kept; also SIDETRACK_DATA_DIR [default: the platform's data directory]
+    #[arg(long, global = true, env = "SIDETRACK_DATA_DIR", value_name = "DIR", hide_env = true, help_heading = GLOBAL)]
     pub(crate) data_dir: Option<PathBuf>,
     /// Print JSON on stdout and nothing else
-    #[arg(long, global = true, help_heading = "Options of every command")]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// When to use colour
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", help_heading = "Options of every command")]
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", help_heading = GLOBAL)]
     pub(crate) color: Color,
 }
 

@@ -15,6 +15,9 @@ use crate::render::{event, is_at_rest, state_word};
 /// How often an engine that went away is looked for.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
+/// How long the rest of a finished task's events may take to come.
+const REPLAY: Duration = Duration::from_secs(2);
+
 /// Prints events; with a task, until it comes to rest.
 pub(super) async fn watch(context: &Context, task: Option<String>, since: Option<u64>) -> Outcome {
     let mut client = context.connect().await?;
@@ -50,7 +53,20 @@ async fn stream(
         say_rest(context, task)?;
         return Ok(true);
     }
-    while let Some(update) = subscription.updates.recv().await {
+    loop {
+        // What a resting task has left to tell is in the store already and comes at once; when
+        // nothing comes, the last event was before `since`.
+        let update = match &resting {
+            Some(task) => match tokio::time::timeout(REPLAY, subscription.updates.recv()).await {
+                Ok(update) => update,
+                Err(_) => {
+                    say_rest(context, task)?;
+                    return Ok(true);
+                }
+            },
+            None => subscription.updates.recv().await,
+        };
+        let Some(update) = update else { return Ok(false) };
         let mut rested = false;
         for event in update.events.iter().filter(|event| number.is_none_or(|number| number == event.task)) {
             print(context, event)?;
@@ -63,7 +79,6 @@ async fn stream(
             return Ok(true);
         }
     }
-    Ok(false)
 }
 
 fn resting(subscription: &Subscription, number: Option<u64>) -> Option<&TaskDto> {
