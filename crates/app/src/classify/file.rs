@@ -22,7 +22,7 @@ pub(super) fn classify_path(path: &Path, base: Option<&str>) -> Result<Classifie
         return folder(path, base);
     }
     special(path, &metadata)?;
-    let file = patch_file(path, &metadata)?;
+    let file = patch_file(path)?;
     match base {
         Some(_) => Err(no_base("A patch brings its own base")),
         None => Ok(file),
@@ -57,7 +57,7 @@ fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     Ok((file, metadata))
 }
 
-fn patch_file(path: &Path, _: &Metadata) -> Result<Classified, Problem> {
+fn patch_file(path: &Path) -> Result<Classified, Problem> {
     let (file, metadata) = open_regular(path).map_err(|error| unreadable(path, &error))?;
     let mut head = Vec::new();
     file.take(HEAD_BYTES).read_to_end(&mut head).map_err(|error| unreadable(path, &error))?;
@@ -96,78 +96,75 @@ fn patch_file(path: &Path, _: &Metadata) -> Result<Classified, Problem> {
                 "Clone the bundle, and review a range of the clone: `REPO@BASE..HEAD`.",
             );
         }
-        Some(Foreign::Utf16) => {
-            return refused(
-                ErrorCode::UnsupportedInput,
-                format!("`{shown}` is UTF-16 text; a patch is bytes as git prints them"),
-                "Let git write the file itself: `git diff --output=FILE`.",
-            );
-        }
         None => {}
     }
-    if sniff::looks_like_patch(&head) {
-        if metadata.len() > limit {
-            return refused(
-                ErrorCode::TooLarge,
-                format!("`{shown}` is {}; a patch may be up to {}", megabytes(metadata.len()), megabytes(limit)),
-                "Split it, or review the repository itself, which leaves large files out one by one.",
-            );
-        }
-        return Ok(patch(path, &head, metadata.len()));
-    }
-    if sniff::is_context_diff(&head) {
+    if metadata.len() > limit && (sniff::looks_like_patch(&head) || is_named_patch(path)) {
         return refused(
-            ErrorCode::UnsupportedInput,
-            format!("`{shown}` is a context diff, which is not read"),
-            "Make a unified one: `diff -u OLD NEW` or `git diff`.",
+            ErrorCode::TooLarge,
+            format!("`{shown}` is {}; a patch may be up to {}", megabytes(metadata.len()), megabytes(limit)),
+            "Split it, or review the repository itself, which leaves large files out one by one.",
         );
     }
-    not_a_patch(path, &head, metadata.len(), limit)
+    let whole = u64::try_from(head.len()).is_ok_and(|read| read >= metadata.len() && read < HEAD_BYTES);
+    if whole { small(path, &head) } else { large(path, &head, metadata.len()) }
 }
 
-fn patch(path: &Path, head: &[u8], bytes: u64) -> Classified {
-    let title = shown_name(path);
-    let whole = u64::try_from(head.len()).unwrap_or(u64::MAX) >= bytes;
-    let summary = if whole {
-        let (files, added, removed) = sniff::rough_counts(head);
-        format!("{files} {}, +{added} −{removed}", if files == 1 { "file" } else { "files" })
-    } else {
-        format!("patch of {}", megabytes(bytes))
-    };
-    Classified { source: ReviewSource::PatchFile { path: absolute(path) }, title, summary }
+/// A file that was read whole: the parser says what it is.
+fn small(path: &Path, bytes: &[u8]) -> Result<Classified, Problem> {
+    match st_runner::diff::parse_patch(bytes) {
+        Ok(parsed) => {
+            let (added, removed) = parsed.change.line_counts();
+            let files = parsed.change.files.len() + parsed.broken.len();
+            let summary = format!("{}, +{added} −{removed}", crate::export::count(files, "file"));
+            Ok(patch(path, summary))
+        }
+        Err(problem) if is_named_patch(path) || sniff::looks_like_patch(bytes) => Err(refused_patch(path, problem)),
+        Err(_) => Err(not_a_patch(path, bytes)),
+    }
 }
 
-/// A text or binary file whose first bytes hold no diff.
-fn not_a_patch(path: &Path, head: &[u8], bytes: u64, limit: u64) -> Result<Classified, Problem> {
+/// The parser's words about a file, said at submit: nothing was queued.
+fn refused_patch(path: &Path, problem: Problem) -> Problem {
+    let mut words = problem.message.chars();
+    let message: String = words.next().map_or_else(String::new, |first| first.to_lowercase().chain(words).collect());
+    let fixes = problem.fix.into_iter();
+    Problem { fix: fixes.collect(), ..Problem::refused(problem.code, format!("`{}` can't be reviewed: {message}", path.display()), "") }
+}
+
+/// A file of which only the beginning was read: what does not look like a patch yet may hold one
+/// after a long covering letter, when its name says so.
+fn large(path: &Path, head: &[u8], bytes: u64) -> Result<Classified, Problem> {
+    if sniff::looks_like_patch(head) || (is_named_patch(path) && !head.contains(&0)) {
+        return Ok(patch(path, format!("patch of {}", megabytes(bytes))));
+    }
+    Err(not_a_patch(path, head))
+}
+
+fn patch(path: &Path, summary: String) -> Classified {
+    Classified { source: ReviewSource::PatchFile { path: absolute(path) }, title: shown_name(path), summary }
+}
+
+fn is_named_patch(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| ["patch", "diff", "mbox", "eml"].iter().any(|known| extension.eq_ignore_ascii_case(known)))
+}
+
+/// The words for a file that holds no diff.
+fn not_a_patch(path: &Path, head: &[u8]) -> Problem {
     let shown = path.display();
-    let named_patch = path
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .is_some_and(|extension| ["patch", "diff", "mbox", "eml"].iter().any(|known| extension.eq_ignore_ascii_case(known)));
     if head.contains(&0) {
-        return Err(Problem::refused(
+        return Problem::refused(
             ErrorCode::UnsupportedInput,
             format!("`{shown}` is a binary file, not a patch"),
             "Review a `.patch` or `.diff` file, a folder or a git repository.",
-        ));
-    }
-    // The diff may begin after a long covering letter.
-    if named_patch && bytes > HEAD_BYTES && bytes <= limit {
-        return Ok(patch(path, head, bytes));
-    }
-    if named_patch {
-        return Err(Problem::refused(
-            ErrorCode::MalformedPatch,
-            format!("`{shown}` is named like a patch and holds no diff"),
-            "Make it anew with `git diff --output=FILE` or `git format-patch`.",
-        ));
+        );
     }
     let problem =
         Problem::refused(ErrorCode::UnsupportedInput, format!("`{shown}` is a single file, not a patch"), "Review the folder it is in.");
-    Err(match path.parent().and_then(Repository::discover) {
+    match path.parent().and_then(Repository::discover) {
         Some(repo) => problem.or(format!("Review your uncommitted work: `sidetrack review {}`.", repo.root().display())),
         None => problem.or("To review a change, save it with `git diff --output=change.patch`."),
-    })
+    }
 }
 
 fn folder(path: &Path, base: Option<&str>) -> Result<Classified, Problem> {

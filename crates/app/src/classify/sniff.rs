@@ -5,11 +5,21 @@
 /// like one; what is wrong with it is said by the parser.
 #[must_use]
 pub fn looks_like_patch(text: &[u8]) -> bool {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let narrow;
+    let text = match text {
+        [0xef, 0xbb, 0xbf, rest @ ..] => rest,
+        // UTF-16, as some shells write a redirected diff: what matters here is ASCII.
+        [0xff, 0xfe, rest @ ..] | [0xfe, 0xff, rest @ ..] => {
+            narrow = rest.iter().copied().filter(|byte| *byte != 0).collect::<Vec<u8>>();
+            &narrow
+        }
+        other => other,
+    };
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     let mut before: [&[u8]; 2] = [b"", b""];
     for line in text.split(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = without_colour(line);
         if is_git_header(line) || is_mailbox_start(line) {
             return true;
         }
@@ -23,6 +33,15 @@ pub fn looks_like_patch(text: &[u8]) -> bool {
     before[0].starts_with(b"--- ") && before[1].starts_with(b"+++ ")
 }
 
+/// The line without the terminal colours at its start.
+fn without_colour(mut line: &[u8]) -> &[u8] {
+    while let [0x1b, b'[', rest @ ..] = line {
+        let Some(end) = rest.iter().take(32).position(|byte| !matches!(byte, 0x20..=0x3f)) else { return line };
+        line = &rest[end + 1..];
+    }
+    line
+}
+
 fn is_git_header(line: &[u8]) -> bool {
     [&b"diff --git "[..], b"diff --cc ", b"diff --combined "].iter().any(|start| line.starts_with(start))
 }
@@ -31,16 +50,6 @@ fn is_git_header(line: &[u8]) -> bool {
 fn is_mailbox_start(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"From ") else { return false };
     rest.len() > 41 && rest[..40].iter().all(u8::is_ascii_hexdigit) && rest[40] == b' '
-}
-
-/// Whether `text` is an old-style context diff, which nothing here reads.
-pub(super) fn is_context_diff(text: &[u8]) -> bool {
-    let mut before: &[u8] = b"";
-    text.split(|&byte| byte == b'\n').take(200).any(|line| {
-        let found = before.starts_with(b"*** ") && line.starts_with(b"--- ");
-        before = line;
-        found
-    })
 }
 
 /// Kinds of file that are no patch, told by their first bytes; `None` for text and what is unknown.
@@ -67,9 +76,6 @@ pub(super) fn foreign_kind(head: &[u8]) -> Option<Foreign> {
         (b"# v3 git bundle\n", Foreign::Bundle),
         (b"\xd0\xcf\x11\xe0", Foreign::Document("an Office document")),
     ];
-    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-        return Some(Foreign::Utf16);
-    }
     if head.get(257..262) == Some(b"ustar") {
         return Some(Foreign::Archive("a tar archive"));
     }
@@ -87,49 +93,4 @@ pub(super) enum Foreign {
     Document(&'static str),
     /// A git bundle.
     Bundle,
-    /// Text in two-byte units, as some shells write a redirected diff.
-    Utf16,
-}
-
-/// Files, added and removed lines of a patch that was read whole; a rough count for a drop card.
-pub(super) fn rough_counts(text: &[u8]) -> (usize, usize, usize) {
-    let (mut files, mut added, mut removed) = (0, 0, 0);
-    let (mut old_left, mut new_left) = (0u64, 0u64);
-    let mut git_header_open = false;
-    for line in text.split(|&byte| byte == b'\n') {
-        if old_left > 0 || new_left > 0 {
-            match line.first() {
-                Some(b'+') => {
-                    added += 1;
-                    new_left = new_left.saturating_sub(1);
-                }
-                Some(b'-') => {
-                    removed += 1;
-                    old_left = old_left.saturating_sub(1);
-                }
-                Some(b'\\') => {}
-                _ => {
-                    old_left = old_left.saturating_sub(1);
-                    new_left = new_left.saturating_sub(1);
-                }
-            }
-        } else if line.starts_with(b"diff --git ") {
-            files += 1;
-            git_header_open = true;
-        } else if line.starts_with(b"+++ ") {
-            files += usize::from(!git_header_open);
-            git_header_open = false;
-        } else if let Some((old, new)) = hunk_lengths(line) {
-            (old_left, new_left) = (old, new);
-            git_header_open = false;
-        }
-    }
-    (files, added, removed)
-}
-
-fn hunk_lengths(line: &[u8]) -> Option<(u64, u64)> {
-    let line = std::str::from_utf8(line.strip_prefix(b"@@ -")?.split(|&byte| byte == b'@').next()?).ok()?;
-    let (old, new) = line.trim().split_once(" +")?;
-    let length = |range: &str| range.split_once(',').map_or(Some(1), |(_, length)| length.trim().parse().ok());
-    Some((length(old)?, length(new)?))
 }
