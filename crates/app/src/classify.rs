@@ -63,6 +63,15 @@ pub fn classify(what: &str, cwd: Option<&Path>, base: Option<&str>, forges: &[(S
     named_in_cwd(&what, cwd, base)
 }
 
+/// Looks at patch text that was piped or pasted (`label` says which, such as `Standard input`)
+/// and returns its one line for people, such as `6 files, +148 −31`.
+///
+/// # Errors
+/// Why it is no patch that could be reviewed.
+pub fn check_text(bytes: &[u8], label: &str) -> Result<String, Problem> {
+    file::check_text(bytes, label)
+}
+
 /// Whether a string names something on the disk.
 enum Found {
     /// It does; absolute.

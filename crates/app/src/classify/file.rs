@@ -112,23 +112,51 @@ fn patch_file(path: &Path) -> Result<Classified, Problem> {
 /// A file that was read whole: the parser says what it is.
 fn small(path: &Path, bytes: &[u8]) -> Result<Classified, Problem> {
     match st_runner::diff::parse_patch(bytes) {
-        Ok(parsed) => {
-            let (added, removed) = parsed.change.line_counts();
-            let files = parsed.change.files.len() + parsed.broken.len();
-            let summary = format!("{}, +{added} −{removed}", crate::export::count(files, "file"));
-            Ok(patch(path, summary))
+        Ok(parsed) => Ok(patch(path, in_numbers(&parsed))),
+        Err(problem) if is_named_patch(path) || sniff::looks_like_patch(bytes) => {
+            Err(refused_patch(&format!("`{}`", path.display()), problem))
         }
-        Err(problem) if is_named_patch(path) || sniff::looks_like_patch(bytes) => Err(refused_patch(path, problem)),
         Err(_) => Err(not_a_patch(path, bytes)),
     }
 }
 
+/// Looks at patch text that was piped or pasted, and returns its one line for people. Short text
+/// is read whole; of a longer one only the beginning is judged.
+pub(super) fn check_text(bytes: &[u8], label: &str) -> Result<String, Problem> {
+    let head_bytes = usize::try_from(HEAD_BYTES).unwrap_or(usize::MAX);
+    if bytes.len() < head_bytes {
+        let parsed = st_runner::diff::parse_patch(bytes).map_err(|problem| refused_patch(label, problem))?;
+        return Ok(in_numbers(&parsed));
+    }
+    let head = &bytes[..head_bytes];
+    match sniff::foreign_kind(head) {
+        Some(Foreign::Archive(what) | Foreign::Compressed(what) | Foreign::Document(what)) => Err(Problem::refused(
+            ErrorCode::UnsupportedInput,
+            format!("{label} is {what}, not a patch"),
+            "Pipe a unified diff, such as the output of `git diff`.",
+        )),
+        Some(Foreign::Bundle) => Err(Problem::refused(
+            ErrorCode::UnsupportedInput,
+            format!("{label} is a git bundle, not a patch"),
+            "Clone the bundle, and review a range of the clone: `REPO@BASE..HEAD`.",
+        )),
+        None => Ok(format!("patch of {}", megabytes(u64::try_from(bytes.len()).unwrap_or(u64::MAX)))),
+    }
+}
+
+/// `6 files, +148 −31`.
+fn in_numbers(parsed: &st_runner::diff::ParsedPatch) -> String {
+    let (added, removed) = parsed.change.line_counts();
+    let files = parsed.change.files.len() + parsed.broken.len();
+    format!("{}, +{added} −{removed}", crate::export::count(files, "file"))
+}
+
 /// The parser's words about a file, said at submit: nothing was queued.
-fn refused_patch(path: &Path, problem: Problem) -> Problem {
+fn refused_patch(name: &str, problem: Problem) -> Problem {
     let mut words = problem.message.chars();
     let message: String = words.next().map_or_else(String::new, |first| first.to_lowercase().chain(words).collect());
     let fixes = problem.fix.into_iter();
-    Problem { fix: fixes.collect(), ..Problem::refused(problem.code, format!("`{}` can't be reviewed: {message}", path.display()), "") }
+    Problem { fix: fixes.collect(), ..Problem::refused(problem.code, format!("{name} can't be reviewed: {message}"), "") }
 }
 
 /// A file of which only the beginning was read: what does not look like a patch yet may hold one

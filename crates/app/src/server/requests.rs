@@ -12,7 +12,7 @@ use st_store::{Queue as _, TaskFilter};
 use st_vault::PinLimits;
 
 use super::{Shared, StopWish, logs};
-use crate::classify::{Classified, classify, looks_like_patch};
+use crate::classify::{Classified, check_text, classify, looks_like_patch};
 use crate::config::Config;
 use crate::convert::parse_priority;
 use crate::dto::{CoverageDto, ErrorDto, FindingDto, ItemDto, StateDto, TaskDto};
@@ -164,10 +164,10 @@ async fn keep_text(shared: &Shared, text: PatchText) -> Result<Classified, Probl
                 "Pipe or paste a patch, such as the output of `git diff`.",
             ));
         }
-        let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
+        let summary = check_text(&bytes, &capitalised(&text.label))?;
         let blob = vault.put(&bytes).map_err(|error| of_engine(error.into()))?;
         let label = if text.label.trim().is_empty() { "pasted text".to_owned() } else { shortened(&text.label) };
-        Ok(Classified { title: format!("Review {label}"), summary: format!("{lines} lines"), source: ReviewSource::Text { blob, label } })
+        Ok(Classified { title: format!("Review {label}"), summary, source: ReviewSource::Text { blob, label } })
     };
     tokio::task::spawn_blocking(keep).await.map_err(|error| internal(format!("Keeping the text failed: {error}")))?
 }

@@ -24,7 +24,7 @@ pub(super) fn serve(context: &Context, slots: Option<u16>, detach: bool, idle_ex
     let data_dir = context.data_dir()?;
     let program = context.program()?;
     if detach {
-        return block_on(detached(context, &data_dir, &program));
+        return block_on(detached(context, &data_dir, &program, slots, idle_exit));
     }
     let _guard = log_to(&data_dir)?;
     let runtime =
@@ -36,8 +36,11 @@ pub(super) fn serve(context: &Context, slots: Option<u16>, detach: bool, idle_ex
     Ok(exit::DONE)
 }
 
-async fn detached(context: &Context, data_dir: &Path, program: &Path) -> Outcome {
-    server::start_detached(program, data_dir).await?;
+async fn detached(context: &Context, data_dir: &Path, program: &Path, slots: Option<u16>, idle_exit: Option<Duration>) -> Outcome {
+    let slots = slots.map(|slots| format!("--slots={slots}"));
+    let idle_exit = idle_exit.map(|idle| format!("--idle-exit={}s", idle.as_secs()));
+    let arguments: Vec<&str> = ["serve"].into_iter().chain(slots.as_deref()).chain(idle_exit.as_deref()).collect();
+    server::start_detached_with(program, data_dir, &arguments).await?;
     if context.output.is_json() {
         context.output.json(&json!({"engine": true, "data_dir": data_dir.to_string_lossy()}))?;
     } else {
