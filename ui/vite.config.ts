@@ -1,6 +1,6 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig } from 'vitest/config'
-import { CSP } from './csp'
+import { CSP } from './csp.ts'
 
 /**
  * Two builds of one source. The default one goes into the desktop app and talks to the engine only.
@@ -29,7 +29,7 @@ export default defineConfig(({ mode }) => {
     server: { host: '127.0.0.1', port: 5173, strictPort: true },
     test: {
       include: ['src/**/*.test.ts', 'tests/unit/**/*.test.ts'],
-      environment: 'jsdom',
+      environment: 'node',
       restoreMocks: true,
     },
   }

@@ -8,7 +8,7 @@ import type { StatusDto } from '../generated/StatusDto'
 import type { TaskDto } from '../generated/TaskDto'
 import type { UpdateDto } from '../generated/UpdateDto'
 
-/** A message of the subscription. `gone` says that the engine went away; nothing follows until it is subscribed again. */
+/** A message of the subscription. `gone` says that the engine went away; a snapshot follows when it is back. */
 export type StreamMessage =
   | { kind: 'snapshot'; body: SnapshotDto }
   | { kind: 'update'; body: UpdateDto }
@@ -35,7 +35,10 @@ export interface Backend {
   now(): number
   /** Says that the first frame is drawn. */
   ready(): Promise<void>
-  /** A snapshot, then updates after it. `since` is the newest event number already known. */
+  /**
+   * A snapshot, then updates after it, in place of any subscription before. `since` is the newest
+   * event number already known.
+   */
   subscribe(since: number | null, on: (message: StreamMessage) => void): Promise<Stop>
   /** What the given paths, addresses or names are, in the given order. Submits nothing. */
   classify(items: string[]): Promise<ItemDto[]>
@@ -75,4 +78,6 @@ export interface Backend {
   onDrag(on: (message: DragMessage) => void): Promise<Stop>
   /** Something outside the window (a notification, the tray, a second launch) asks for a task. */
   onOpenTask(on: (task: number) => void): Promise<Stop>
+  /** Something the user asked for outside the window went wrong. */
+  onProblem(on: (problem: ErrorDto) => void): Promise<Stop>
 }

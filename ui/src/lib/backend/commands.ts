@@ -29,7 +29,7 @@ export const COMMANDS = [
 export type Command = (typeof COMMANDS)[number]
 
 /** Events the shell sends by itself; rare ones only, everything frequent comes over the subscription. */
-export const SHELL_EVENTS = ['open-task', 'drop-enter', 'drop-over', 'drop-leave', 'drop'] as const
+export const SHELL_EVENTS = ['open-task', 'problem', 'drop-enter', 'drop-over', 'drop-leave', 'drop'] as const
 
 /** Name of an event of the shell. */
 export type ShellEvent = (typeof SHELL_EVENTS)[number]

@@ -29,7 +29,6 @@ export function tauriBackend(): Backend {
       }
       await call<void>('subscribe', { channel, since })
       return () => {
-        // A newer subscription takes the place of this one by itself, so a late answer is ignored here.
         if (open) void call('unsubscribe').catch(() => {})
         open = false
       }
@@ -60,6 +59,7 @@ export function tauriBackend(): Backend {
       ])
       return () => heard.forEach((stop) => stop())
     },
+    onProblem: (on) => hear('problem', on),
     onOpenTask: (on) => hear<{ task: number }>('open-task', ({ task }) => on(task)),
   }
 }

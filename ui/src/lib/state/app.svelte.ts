@@ -1,5 +1,5 @@
 import { getContext, setContext } from 'svelte'
-import { SvelteMap } from 'svelte/reactivity'
+import { SvelteMap, SvelteSet } from 'svelte/reactivity'
 import { asFailure, type Backend, type ExportFormat, type Priority } from '../backend'
 import type { CheckDto } from '../generated/CheckDto'
 import type { FindingDto } from '../generated/FindingDto'
@@ -46,6 +46,11 @@ export class App {
   urgent = $state('')
   focused = $state(true)
 
+  /** Bumped when the page of a task was asked for from outside the list: its title takes the focus. */
+  titleFocus = $state(0)
+  /** Tasks that came to rest while nobody looked at them. */
+  readonly unread = new SvelteSet<number>()
+
   /** What this window asked to stop, by task number. */
   readonly #asked = new SvelteMap<number, Asked>()
   /** When an update last spoke of a running task. */
@@ -54,8 +59,8 @@ export class App {
   logPulse = $state(0)
 
   readonly tasks = $derived(this.engine?.tasks ?? new Map<number, TaskDto>())
-  readonly #day = $derived.by(() => this.#startOfDay())
-  readonly lines: readonly Line[] = $derived(lines(this.tasks.values(), this.filter, this.#day))
+  readonly #today = $derived.by(() => this.#startOfDay())
+  readonly lines: readonly Line[] = $derived(lines(this.tasks.values(), this.filter, this.#today))
   readonly order: readonly TaskDto[] = $derived(this.lines.flatMap((line) => (line.kind === 'task' ? [line.task] : [])))
   readonly counts = $derived(filterCounts(this.tasks.values()))
   readonly open: TaskDto | null = $derived(this.selected === null ? null : (this.tasks.get(this.selected) ?? null))
@@ -74,11 +79,17 @@ export class App {
     return this.link.engine
   }
 
-  /** Connects; call once. */
-  start(): void {
+  /** Connects; call once. Says that it is ready once it can hear what the shell may ask of it. */
+  async start(): Promise<void> {
     void this.link.open()
     void this.runDoctor()
-    void this.attempt(this.backend.onOpenTask((task) => this.select(task)))
+    await this.attempt(
+      Promise.all([
+        this.backend.onOpenTask((task) => this.show(task)),
+        this.backend.onProblem((problem) => this.toasts.error(asFailure(problem))),
+      ]),
+    )
+    await this.attempt(this.backend.ready())
   }
 
   /** Waits for a call and shows its error; tells whether it went well. */
@@ -100,8 +111,22 @@ export class App {
   select(task: number | null): void {
     if (task === this.selected) return
     this.selected = task
+    if (task !== null) this.unread.delete(task)
     this.review = task === null ? null : new Review(this.backend, task)
     void this.review?.load()
+  }
+
+  /** Opens a task from outside the list and moves the focus to its title. */
+  show(task: number): void {
+    this.layer = null
+    this.select(task)
+    this.titleFocus += 1
+  }
+
+  /** The window got or lost the focus. */
+  setFocused(focused: boolean): void {
+    this.focused = focused
+    if (focused && this.selected !== null) this.unread.delete(this.selected)
   }
 
   /** Opens the next or the previous task of the list. */
@@ -116,7 +141,7 @@ export class App {
     const urgent = [...this.tasks.values()].find((task) => task.state === 'needs_recovery')
     if (!urgent) return
     this.filter = 'all'
-    this.select(urgent.number)
+    this.show(urgent.number)
   }
 
   cancelStage(task: TaskDto): CancelStage {
@@ -200,8 +225,10 @@ export class App {
   }
 
   /** Groups depend on the day, not on the second. */
-  #startOfDay(): number {
-    return new Date(this.clock.now).setHours(0, 0, 0, 0)
+  #startOfDay(): string {
+    const day = new Date(this.clock.now)
+    day.setHours(0, 0, 0, 0)
+    return day.toISOString()
   }
 
   #queued(queued: readonly TaskDto[]): void {
@@ -210,7 +237,7 @@ export class App {
     // The rows come over the subscription; here only the selection follows.
     if (this.filter !== 'all' && this.filter !== 'active') this.filter = 'all'
     this.tab = 'findings'
-    this.select(first.number)
+    this.show(first.number)
     this.said = t.live.queued(queued.length)
   }
 
@@ -236,6 +263,9 @@ export class App {
       this.#settleAsked(task)
       const old = before.tasks.get(task.number)
       if (old?.state === task.state) continue
+      const rested = isResting(task.state) || task.state === 'needs_recovery'
+      if (!rested) this.unread.delete(task.number)
+      else if (old && (task.number !== this.selected || !this.focused)) this.unread.add(task.number)
       if (task.state === 'needs_recovery') this.urgent = t.live.needsYou(task.title)
       else if (old && isResting(task.state)) this.said = t.live.moved(task.title, t.state[this.look(task)])
     }
@@ -257,7 +287,7 @@ export class App {
 
   /** Seconds are counted only while a task on screen counts them. */
   #count(): void {
-    this.clock.want([...this.tasks.values()].some((task) => !isResting(task.state) && task.state !== 'queued'))
+    this.clock.want([...this.tasks.values()].some((task) => !isResting(task.state) && task.state !== 'needs_recovery'))
   }
 }
 

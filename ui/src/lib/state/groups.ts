@@ -1,6 +1,5 @@
 import type { StateDto } from '../generated/StateDto'
 import type { TaskDto } from '../generated/TaskDto'
-import { sameDay } from '../format/time'
 
 /** Sections of the sidebar, in order. */
 export const GROUPS = ['needs_you', 'running', 'waiting', 'today', 'earlier'] as const
@@ -27,8 +26,11 @@ export function isResting(state: StateDto): boolean {
   }
 }
 
-/** The section a task belongs to. */
-export function groupOf(task: TaskDto, now: number): Group {
+/**
+ * The section a task belongs to. `today` is the start of the day here as RFC 3339 in UTC with
+ * milliseconds, the form of every time on the wire, so that times compare as text.
+ */
+export function groupOf(task: TaskDto, today: string): Group {
   switch (task.state) {
     case 'needs_recovery':
       return 'needs_you'
@@ -42,7 +44,7 @@ export function groupOf(task: TaskDto, now: number): Group {
     case 'partial':
     case 'failed':
     case 'cancelled':
-      return sameDay(Date.parse(task.finished_at ?? task.created_at), now) ? 'today' : 'earlier'
+      return (task.finished_at ?? task.created_at) >= today ? 'today' : 'earlier'
   }
 }
 
@@ -76,22 +78,22 @@ function order(group: Group): (a: TaskDto, b: TaskDto) => number {
       return (a, b) => (a.position ?? Infinity) - (b.position ?? Infinity) || a.number - b.number
     case 'running':
       // By start, so that a row stays where it is while it runs.
-      return (a, b) => stamp(b.started_at, b) - stamp(a.started_at, a) || b.number - a.number
+      return (a, b) => newer(a.started_at ?? a.created_at, b.started_at ?? b.created_at) || b.number - a.number
     case 'needs_you':
     case 'today':
     case 'earlier':
-      return (a, b) => stamp(b.finished_at, b) - stamp(a.finished_at, a) || b.number - a.number
+      return (a, b) => newer(a.finished_at ?? a.created_at, b.finished_at ?? b.created_at) || b.number - a.number
   }
 }
 
-function stamp(at: string | null, task: TaskDto): number {
-  return Date.parse(at ?? task.created_at)
+function newer(a: string, b: string): number {
+  return a === b ? 0 : a > b ? -1 : 1
 }
 
 /** The sidebar's lines: each section that has tasks, under its heading. */
-export function lines(tasks: Iterable<TaskDto>, filter: Filter, now: number): Line[] {
+export function lines(tasks: Iterable<TaskDto>, filter: Filter, today: string): Line[] {
   const sections = new Map<Group, TaskDto[]>(GROUPS.map((group) => [group, []]))
-  for (const task of tasks) if (passes(task, filter)) sections.get(groupOf(task, now))?.push(task)
+  for (const task of tasks) if (passes(task, filter)) sections.get(groupOf(task, today))?.push(task)
   return GROUPS.flatMap((group) => {
     const members = sections.get(group) ?? []
     if (members.length === 0) return []

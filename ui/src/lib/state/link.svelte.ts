@@ -1,4 +1,4 @@
-import { asFailure, type Backend, type Stop, type StreamMessage } from '../backend'
+import { asFailure, type Backend, type StreamMessage } from '../backend'
 import type { UpdateDto } from '../generated/UpdateDto'
 import { apply, fromSnapshot, type EngineState } from './reducer'
 
@@ -23,7 +23,6 @@ export class Link {
 
   readonly #backend: Backend
   readonly #listener: Listener
-  #stop: Stop | null = null
   #generation = 0
   #tries = 0
   #timer: ReturnType<typeof setTimeout> | null = null
@@ -34,19 +33,15 @@ export class Link {
     this.#listener = listener
   }
 
-  /** Subscribes; on failure tries again until it works. */
+  /** Subscribes; on failure tries again until it works. A new subscription takes the place of the one before. */
   async open(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
     const generation = ++this.#generation
-    this.#stop?.()
-    this.#stop = null
     try {
-      const stop = await this.#backend.subscribe(this.engine?.seq ?? null, (message) => {
+      await this.#backend.subscribe(this.engine?.seq ?? null, (message) => {
         if (generation === this.#generation) this.#hear(message)
       })
-      if (generation === this.#generation) this.#stop = stop
-      else stop()
     } catch (thrown) {
       if (generation !== this.#generation) return
       this.#lost(asFailure(thrown).message)
@@ -60,6 +55,8 @@ export class Link {
         this.phase = 'live'
         this.cause = ''
         this.#tries = 0
+        if (this.#timer !== null) clearTimeout(this.#timer)
+        this.#timer = null
         this.#listener.snapshot()
         return
       case 'update': {
@@ -77,7 +74,7 @@ export class Link {
         return
       }
       case 'gone':
-        this.#generation += 1
+        // The shell may come back by itself with a snapshot on the same line; we ask again all the same.
         this.#lost(message.body?.message ?? '')
     }
   }

@@ -107,21 +107,17 @@ export class Submission {
     this.failure = null
   }
 
-  /** Queues what is on the list. What was queued leaves it, so that a second try can't queue it twice. */
+  /** Queues what is on the list, one by one. What was queued leaves it, so that a second try can't queue it twice. */
   async start(): Promise<void> {
     if (!this.ready) return
     this.busy = true
     this.failure = null
     const queued: TaskDto[] = []
     try {
-      const items = this.entries.flatMap((entry) => (entry.source.kind === 'item' ? [entry.source.item] : []))
-      if (items.length > 0) {
-        queued.push(...(await this.#backend.submitItems(items)))
-        this.entries = this.entries.filter((entry) => entry.source.kind !== 'item')
-      }
       for (const entry of this.entries) {
-        if (entry.source.kind !== 'patch') continue
-        queued.push(await this.#backend.submitText(entry.source.text, PATCH_LABEL))
+        const { source } = entry
+        if (source.kind === 'item') queued.push(...(await this.#backend.submitItems([source.item])))
+        else queued.push(await this.#backend.submitText(source.text, PATCH_LABEL))
         this.entries = this.entries.filter((other) => other.key !== entry.key)
       }
       this.close()

@@ -14,9 +14,11 @@ export type Action = {
 /** What can be done with a task, for the menus of the list and of its page. */
 export function actionsFor(app: App, task: TaskDto): Action[] {
   const first: Action[] = []
-  if (isResting(task.state)) first.push({ name: t.menu.runAgain, keys: 'R', run: () => void app.runAgain(task) })
+  // The keys act on the open task; on another row they would be a lie.
+  const keys = (name: string) => (task.number === app.selected ? name : undefined)
+  if (isResting(task.state)) first.push({ name: t.menu.runAgain, keys: keys('R'), run: () => void app.runAgain(task) })
   else if (task.state !== 'needs_recovery')
-    first.push({ name: t.menu.cancel, keys: 'Ctrl .', danger: true, run: () => void app.cancel(task) })
+    first.push({ name: t.menu.cancel, keys: keys('Ctrl .'), danger: true, run: () => void app.cancel(task) })
   const priorities: Action[] =
     task.state === 'queued'
       ? [

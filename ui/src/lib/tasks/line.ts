@@ -9,11 +9,11 @@ export function total(counts: CountsDto): number {
 }
 
 /** Files in the ledger, and how many of them were reviewed whole. */
-export function coverageOf(task: TaskDto): { reviewed: number; files: number; left: number } {
+export function coverageOf(task: TaskDto): { reviewed: number; files: number } {
   const files = Object.values(task.covered).reduce((sum, n) => sum + n, 0)
   const reviewed = task.covered.reviewed ?? 0
   const known = Math.max(files, task.progress.unit === 'files' ? (task.progress.total ?? 0) : 0)
-  return { reviewed, files: known, left: known - reviewed }
+  return { reviewed, files: known }
 }
 
 function findingsInWords(task: TaskDto): string {
@@ -45,7 +45,7 @@ export function reasonOf(task: TaskDto): string {
       return held ? t.row.heldBy(held.resource, held.holder) : task.reason
     }
     case 'running':
-      if (task.throttled) return [task.throttled.cause, ...some].filter(Boolean).join(' · ')
+      if (task.throttled) return [t.row.try(task.throttled.n, task.throttled.of), ...some].join(' · ')
       return [task.reason || activity(task), ...some].join(' · ')
     case 'retrying':
       return [
@@ -59,8 +59,8 @@ export function reasonOf(task: TaskDto): string {
     case 'done': {
       if (n > 0) return findingsInWords(task)
       if (task.clean) return t.row.noFindings
-      const { left, files } = coverageOf(task)
-      return files > 0 ? t.row.notReviewed(left, files) : task.reason
+      const { reviewed, files } = coverageOf(task)
+      return files > 0 ? t.row.reviewed(reviewed, files) : task.reason
     }
     case 'partial':
       return [findingsInWords(task), task.error?.message ?? task.reason].filter(Boolean).join(' · ')

@@ -83,17 +83,19 @@ export const t = {
   },
 
   row: {
-    label: (title: string, state: string, reason: string) => [title, state, reason].filter(Boolean).join(', '),
+    label: (title: string, state: string, reason: string, unread: boolean) =>
+      [title, state, reason, unread && 'new'].filter(Boolean).join(', '),
     pinning: 'Freezing the content',
     reporting: 'Writing the report',
     starting: 'Starting',
     reviewing: (file: string) => `Reviewing ${file}`,
     attempt: (n: number, of: number) => `attempt ${n} of ${of}`,
+    try: (n: number, of: number) => `try ${n} of ${of}`,
     heldBy: (resource: string, holder: string) => `${resource} held by ${holder}`,
     noFindings: 'No findings',
     findings: (n: number) => plural(n, findings),
     findingsWithHigh: (n: number, high: number) => `${plural(n, findings)} (${count(high)} high)`,
-    notReviewed: (n: number, of: number) => `${count(n)} of ${plural(of, files)} not reviewed`,
+    reviewed: (n: number, of: number) => `${count(n)} of ${plural(of, files)} reviewed`,
     when,
     place: nth,
   },
@@ -204,8 +206,8 @@ export const t = {
     noneSoFar: 'No findings so far.',
     noneYet: 'Findings appear here while the review runs.',
     noneButNotAll: 'Nothing was found in what was reviewed, but not everything was.',
-    notReviewed: (n: number, of: number) =>
-      `${count(n)} of ${plural(of, files)} ${n === 1 ? 'was' : 'were'} not reviewed.`,
+    notAllReviewed: (n: number, of: number) =>
+      `${count(n)} of ${plural(of, files)} ${n === 1 ? 'was' : 'were'} reviewed.`,
     nothingKnown: 'It stopped before any file was reviewed.',
     filteredOut: (n: number) => `${plural(n, findings)} hidden by the filter.`,
     showEverything: 'Show all',

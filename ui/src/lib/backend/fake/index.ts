@@ -1,5 +1,6 @@
 import type { Backend, DragMessage } from '../backend'
 import { asFailure, Failure } from '../failure'
+import type { ErrorDto } from '../../generated/ErrorDto'
 import type { TaskDto } from '../../generated/TaskDto'
 import { classify } from './classify'
 import { PretendEngine } from './engine'
@@ -12,6 +13,7 @@ export interface PretendHandle {
   findings: typeof FINDINGS
   drag: (message: DragMessage) => void
   openTask: (task: number) => void
+  problem: (problem: ErrorDto) => void
   ready: boolean
 }
 
@@ -29,12 +31,14 @@ export function fakeBackend(params: URLSearchParams): Backend {
   const told = story(params.get('fake') ?? 'live')
   const engine = new PretendEngine(told, Number(params.get('speed') ?? 1) || 1)
   let onDrag: ((message: DragMessage) => void) | null = null
+  let onProblem: ((problem: ErrorDto) => void) | null = null
   let onOpenTask: ((task: number) => void) | null = null
   const handle: PretendHandle = {
     engine,
     findings: FINDINGS,
     drag: (message) => onDrag?.(message),
     openTask: (number) => onOpenTask?.(number),
+    problem: (problem) => onProblem?.(problem),
     ready: false,
   }
   window.pretend = handle
@@ -110,6 +114,7 @@ export function fakeBackend(params: URLSearchParams): Backend {
       }),
     testNotification: () => answer(() => undefined),
     onDrag: (on) => answer(() => ((onDrag = on), () => (onDrag = null))),
+    onProblem: (on) => answer(() => ((onProblem = on), () => (onProblem = null))),
     onOpenTask: (on) => answer(() => ((onOpenTask = on), () => (onOpenTask = null))),
   }
 }
