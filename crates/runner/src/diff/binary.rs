@@ -41,13 +41,16 @@ fn chunk(cursor: &mut Cursor<'_>) -> Result<Option<Chunk>, Fault> {
     let mut lines = 0usize;
     loop {
         let at = cursor.line();
-        let Some(line) = cursor.next() else { return Err(Fault::at(at, "a binary patch that ends in the middle")) };
+        let Some(line) = cursor.peek() else { return Err(Fault::at(at, "a binary patch that ends in the middle")) };
         let line = trim_cr(line);
         if line.is_empty() {
+            cursor.next();
             break;
         }
         let keep = literal.is_none() && start.len() < 4096;
+        // A line that does not belong may be the next file's header, and stays to be read.
         decode(line, keep.then_some(&mut start)).ok_or_else(|| Fault::at(at, "a line of a binary patch that is not in git's base 85"))?;
+        cursor.next();
         lines += 1;
     }
     if lines == 0 {

@@ -87,10 +87,8 @@ pub(super) fn git(cursor: &mut Cursor<'_>, budget: &mut Budget) -> Read {
         0 if !body_follows(cursor) => Err(Fault::at(at, "a `diff --git` line with nothing behind it")),
         _ => git_body(cursor, &mut head, budget),
     };
-    // Names: what a rename says is exact, then `---` and `+++`, then the first line.
-    let first_line = pair.as_ref().map(|(old, new)| names::strip_pair(Some(old), Some(new)));
-    let fallback = first_line.clone().and_then(|(_, new)| new).unwrap_or_else(|| rest.to_vec());
-    let (old, new) = match git_names(&head, pair, first_line) {
+    let fallback = pair.as_ref().and_then(stripped).map_or_else(|| rest.to_vec(), |(_, new)| new);
+    let (old, new) = match git_names(&head, pair.as_ref()) {
         Ok(names) => names,
         Err(why) => return Err(broken(&fallback, at, Fault::at(at, why))),
     };
@@ -211,15 +209,22 @@ fn tails_agree(old: &[u8], new: &[u8]) -> bool {
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-fn git_names(head: &Head, pair: Option<Pair>, first_line: Option<(Option<Vec<u8>>, Option<Vec<u8>>)>) -> Result<Pair, &'static str> {
+/// A pair of names without their prefixes.
+fn stripped((old, new): &Pair) -> Option<Pair> {
+    match names::strip_pair(Some(old), Some(new)) {
+        (Some(old), Some(new)) => Some((old, new)),
+        _ => None,
+    }
+}
+
+/// The file's names before and after. What a rename says is exact, then come `---` and `+++`,
+/// then the first line, whose names `pair` holds.
+fn git_names(head: &Head, pair: Option<&Pair>) -> Result<Pair, &'static str> {
     let moved = |from: &Option<Vec<u8>>, to: &Option<Vec<u8>>| from.clone().zip(to.clone());
     if let Some(names) = moved(&head.rename_from, &head.rename_to).or_else(|| moved(&head.copy_from, &head.copy_to)) {
         return Ok(names);
     }
-    let first = match first_line {
-        Some((Some(old), Some(new))) => Some((old, new)),
-        _ => None,
-    };
+    let first = pair.and_then(stripped);
     let Some((old, new)) = &head.marks else {
         let (_, new) = first.ok_or("a `diff --git` line whose names can't be told apart")?;
         return Ok((new.clone(), new));
@@ -227,7 +232,7 @@ fn git_names(head: &Head, pair: Option<Pair>, first_line: Option<(Option<Vec<u8>
     let real = |name: &Vec<u8>| (!names::is_null(name)).then(|| name.clone());
     let (old, new) = (real(old), real(new));
     // A name next to `/dev/null` has the prefix that the first line shows.
-    let unprefixed = pair.as_ref().is_some_and(|(old, new)| old == new);
+    let unprefixed = pair.is_some_and(|(old, new)| old == new);
     let (old, new) = match (old, new) {
         (Some(only), None) | (None, Some(only)) if unprefixed => (Some(only.clone()), Some(only)),
         (Some(only), None) => {
@@ -280,6 +285,7 @@ pub(super) fn plain(cursor: &mut Cursor<'_>, budget: &mut Budget) -> Read {
     let new = new.or_else(|| old.clone()).unwrap_or_default();
     let head = Head { added: added && !deleted, deleted: deleted && !added, ..Head::default() };
     match hunks {
+        Ok(hunks) if hunks.hunks.is_empty() => Err(broken(&new, at, Fault::at(at, "file names without a hunk"))),
         Ok(hunks) => build(at, head, &new, &new, Body::Hunks(hunks)),
         Err(fault) => Err(broken(&new, at, fault)),
     }
@@ -364,9 +370,8 @@ fn build(at: usize, head: Head, old: &[u8], new: &[u8], body: Body) -> Read {
         return fail("a file name that is not taken".into());
     };
     let swapped = matches!((head.old_mode, head.new_mode), (Some(a), Some(b)) if kind(a) != kind(b));
-    let marked = |side: fn(&(Vec<u8>, Vec<u8>)) -> &Vec<u8>| head.marks.as_ref().is_some_and(|marks| names::is_null(side(marks)));
-    let added = head.added || marked(|marks| &marks.0);
-    let deleted = head.deleted || marked(|marks| &marks.1);
+    let (from_null, to_null) = head.marks.as_ref().map_or((false, false), |(old, new)| (names::is_null(old), names::is_null(new)));
+    let (added, deleted) = (head.added || from_null, head.deleted || to_null);
     let status = match () {
         () if added && deleted => return fail("a file that is both new and deleted".into()),
         () if added => ChangeStatus::Added,

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use st_model::change::{ChangeBody, ChangeSet, ChangeStatus};
-use st_runner::diff::{parse_patch, write_patch};
+use st_model::path::RepoPath;
+use st_model::version::FileMode;
+use st_runner::diff::{Edit, parse_patch, suggestion_patch, write_patch};
 
 use crate::support::{Dice, Repo, Tree, apply_to_tree, counts, difference, grow};
 
@@ -177,12 +179,12 @@ fn a_plain_recursive_diff_is_read_as_the_trees_differ() {
         for _ in 0..4 {
             base = grow(&mut dice, &base);
         }
-        base.retain(|_, file| file.0 != st_model::version::FileMode::Symlink);
+        base.retain(|_, file| file.0 != FileMode::Symlink);
         let mut head = base.clone();
         for _ in 0..3 {
             head = grow(&mut dice, &head);
         }
-        head.retain(|_, file| file.0 != st_model::version::FileMode::Symlink);
+        head.retain(|_, file| file.0 != FileMode::Symlink);
         // Diff prints a name with a newline as it is, so that nobody can read it.
         base.retain(|name, _| !name.contains(&b'\n'));
         head.retain(|name, _| !name.contains(&b'\n'));
@@ -212,4 +214,60 @@ fn a_plain_recursive_diff_is_read_as_the_trees_differ() {
         // Plain diffs say nothing of modes and of empty files.
         assert_eq!(contents(&tree), contents(&head), "{}", show());
     }
+}
+
+#[test]
+fn what_is_written_is_taken_by_git_apply() {
+    for seed in 1..=6 {
+        let mut dice = Dice(seed * 31);
+        let repo = Repo::new();
+        let mut base = Tree::new();
+        for _ in 0..4 {
+            base = grow(&mut dice, &base);
+        }
+        let base_id = repo.commit(&base, "base");
+        let mut head = base.clone();
+        for _ in 0..3 {
+            head = grow(&mut dice, &head);
+        }
+        let head_id = repo.commit(&head, "head");
+        let patch = repo.git(["diff", "-M", &base_id, &head_id]);
+        if patch.is_empty() {
+            continue;
+        }
+        let mut change = parse_patch(&patch).unwrap().change;
+        // A binary change is only named; its bytes are not in the change.
+        change.files.retain(|file| !matches!(file.body, ChangeBody::Binary { .. }));
+        let written = write_patch(&change);
+        repo.git(["checkout", "-q", "-f", &base_id]);
+        repo.feed(&["apply", "--check", "--whitespace=nowarn", "-"], &written)
+            .unwrap_or_else(|why| panic!("seed {seed}: {why}\n{}", String::from_utf8_lossy(&written)));
+    }
+}
+
+#[test]
+fn a_suggestion_is_taken_by_git_apply_and_keeps_the_file_s_line_ends() {
+    let repo = Repo::new();
+    for (name, text, at, put, after) in [
+        ("plain.rs", "a\nbad\nc\n", 2..5, "good", "a\ngood\nc\n"),
+        ("crlf.rs", "a\r\nbad\r\nc\r\n", 3..6, "good\nbetter", "a\r\ngood\r\nbetter\r\nc\r\n"),
+        ("bare.rs", "a\nbad", 2..5, "good", "a\ngood"),
+        ("one.rs", "bad", 0..3, "x\ny", "x\ny"),
+        ("gone.rs", "a\nbad\nc\n", 2..6, "", "a\nc\n"),
+        ("with space/qu\"ote\u{e9}.rs", "a\nb\n", 0..0, "first\n", "first\na\nb\n"),
+    ] {
+        repo.put(name.as_bytes(), FileMode::Regular, text.as_bytes());
+        let path = RepoPath::parse(name.as_bytes()).unwrap();
+        let patch = suggestion_patch(&path, text.as_bytes(), &[Edit { range: at, text: put.into() }]).unwrap();
+        for args in [&["apply", "--check", "-"][..], &["apply", "--whitespace=nowarn", "-"]] {
+            repo.feed(args, patch.as_bytes()).unwrap_or_else(|why| panic!("{name}: {why}\n{patch}"));
+        }
+        assert_eq!(String::from_utf8(std::fs::read(repo.file(name.as_bytes())).unwrap()).unwrap(), after, "{patch}");
+    }
+    let path = RepoPath::parse(b"x").unwrap();
+    let edit = |range, text: &str| Edit { range, text: text.into() };
+    assert_eq!(suggestion_patch(&path, b"abc\n", &[edit(0..2, "x"), edit(1..3, "y")]), None, "overlap");
+    assert_eq!(suggestion_patch(&path, b"abc\n", &[edit(2..9, "x")]), None, "past the end");
+    assert_eq!(suggestion_patch(&path, b"abc\n", &[edit(0..3, "abc")]), None, "nothing changed");
+    assert_eq!(suggestion_patch(&path, b"caf\xe9\nb\n", &[edit(5..6, "c")]), None, "not UTF-8");
 }
