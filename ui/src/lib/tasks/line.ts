@@ -12,7 +12,8 @@ export function total(counts: CountsDto): number {
 export function coverageOf(task: TaskDto): { reviewed: number; files: number } {
   const files = Object.values(task.covered).reduce((sum, n) => sum + n, 0)
   const reviewed = task.covered.reviewed ?? 0
-  const known = Math.max(files, task.progress.unit === 'files' ? (task.progress.total ?? 0) : 0)
+  const announced = task.kind === 'review' && task.progress.unit === 'files' ? (task.progress.total ?? 0) : 0
+  const known = Math.max(files, announced)
   return { reviewed, files: known }
 }
 
@@ -46,6 +47,8 @@ export function reasonOf(task: TaskDto): string {
     }
     case 'running':
       if (task.throttled) return [t.row.try(task.throttled.n, task.throttled.of), ...some].join(' · ')
+      // The state's word says it already.
+      if (task.reason === 'Stopping') return some.join(' · ')
       return [task.reason || activity(task), ...some].join(' · ')
     case 'retrying':
       return [

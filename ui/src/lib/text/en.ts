@@ -186,6 +186,8 @@ export const t = {
     severity: (name: string) => severities[name] ?? name,
     filter: 'Severities shown',
     still: 'Still reviewing. New findings appear here.',
+    stillRetrying: 'The review goes on with the next attempt. New findings appear here.',
+    noReview: 'This task reviews nothing. What it did is in its log.',
     fresh: (n: number) => `${count(n)} new`,
     copy: 'Copy comment',
     copied: 'Copied',
