@@ -63,6 +63,22 @@ impl LedgerSummary {
         summary
     }
 
+    /// Ledgers taken together.
+    #[must_use]
+    pub fn sum<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
+        parts.into_iter().copied().reduce(Self::plus).unwrap_or_default()
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            reviewed: self.reviewed + other.reviewed,
+            partial: self.partial + other.partial,
+            skipped: self.skipped + other.skipped,
+            failed: self.failed + other.failed,
+            allows_clean: self.allows_clean && other.allows_clean,
+        }
+    }
+
     fn by_status(self) -> BTreeMap<String, u32> {
         [("reviewed", self.reviewed), ("partial", self.partial), ("skipped", self.skipped), ("failed", self.failed)]
             .into_iter()

@@ -9,11 +9,16 @@ use crate::{ErrorCode, Problem};
 /// Words for an engine's error.
 pub(crate) fn of_engine(error: EngineError) -> Problem {
     match error {
-        EngineError::Locked { data_dir } => Problem::refused(
-            ErrorCode::NoEngine,
-            format!("Another engine runs on `{}`", data_dir.display()),
-            "Use the running engine, or end it with `sidetrack stop`.",
-        ),
+        EngineError::Locked { data_dir } => {
+            // The lock file begins with its holder's process id, for people.
+            let lock = std::fs::read_to_string(data_dir.join("engine.lock")).unwrap_or_default();
+            let who = lock.split_whitespace().next().map_or_else(String::new, |pid| format!(" (process {pid})"));
+            Problem::refused(
+                ErrorCode::NoEngine,
+                format!("Another engine{who} runs on `{}`", data_dir.display()),
+                "Use the running engine, or end it with `sidetrack stop`.",
+            )
+        }
         EngineError::Store(error) => of_store(error),
         EngineError::Vault(error) => {
             Problem::refused(ErrorCode::Storage, with_causes(&error), "Look at the free space and the rights of the data directory.")

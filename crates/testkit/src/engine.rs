@@ -89,7 +89,11 @@ impl TestEngine {
     /// # Panics
     /// When it does not end, or ends with an error.
     pub async fn ended(self) {
-        tokio::time::timeout(PATIENCE, self.serving).await.expect("the engine ends").expect("the engine does not panic").expect("the engine ends well");
+        tokio::time::timeout(PATIENCE, self.serving)
+            .await
+            .expect("the engine ends")
+            .expect("the engine does not panic")
+            .expect("the engine ends well");
     }
 
     /// Ends it, running tasks at once.

@@ -57,7 +57,8 @@ pub enum Step {
 /// The patch that carries a script.
 #[must_use]
 pub fn script(steps: &[Step]) -> Vec<u8> {
-    let mut patch = format!("diff --git a/script b/script\nnew file mode 100644\n--- /dev/null\n+++ b/script\n@@ -0,0 +1,{} @@\n", steps.len());
+    let mut patch =
+        format!("diff --git a/script b/script\nnew file mode 100644\n--- /dev/null\n+++ b/script\n@@ -0,0 +1,{} @@\n", steps.len());
     for step in steps {
         let line = match step {
             Step::Findings(count) => format!("findings {count}"),

@@ -152,6 +152,10 @@ fn the_ledger_is_counted_by_status() {
         entry("d", CoverageStatus::Failed("died".into())),
     ];
     let row = TaskDto::from_task(&task(done()), &Context { ledger: LedgerSummary::of(&ledger), ..Context::default() });
+    let parts: Vec<LedgerSummary> = ledger.iter().map(|line| LedgerSummary::of(std::slice::from_ref(line))).collect();
+    assert_eq!(LedgerSummary::sum(&parts), LedgerSummary::of(&ledger));
+    assert_eq!(LedgerSummary::sum(&parts[..3]), LedgerSummary::of(&ledger[..3]));
+    assert_eq!(LedgerSummary::sum(&[]), LedgerSummary::of(&[]));
     let expected = [("failed", 1), ("reviewed", 2), ("skipped", 1)].map(|(status, count)| (status.to_owned(), count));
     assert_eq!(row.covered, BTreeMap::from(expected));
 }

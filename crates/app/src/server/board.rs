@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
+use st_engine::schedule::{View, Waiting, plan_dispatch};
 use st_engine::{Engine, EngineStatus};
+use st_model::event::EventKind;
 use st_model::id::{EventSeq, TaskId, TaskNumber, TaskRef};
 use st_model::port::Clock;
 use st_model::state::TaskState;
-use st_model::task::{Priority, Task};
+use st_model::task::Task;
 use st_model::time::Timestamp;
 use st_store::{Queue as _, TaskFilter};
 use tokio::sync::watch;
@@ -20,12 +21,12 @@ use crate::convert::{Context, LedgerSummary, Place};
 use crate::dto::{StatusDto, TaskDto};
 use crate::problems::{of_engine, of_store};
 
-/// A queued task's priority rises by one level each ten minutes (design.md §5).
-const AGING: Duration = Duration::from_secs(600);
-
 /// How much longer than its making a line is used before it is made anew for a subscriber: a
 /// twentieth of one core at most goes into it, however many tasks wait.
 const REUSE_FACTOR: u32 = 20;
+
+/// Events read at once while counting a ledger.
+const TALLY_PAGE: u32 = 1000;
 
 /// Rows in a snapshot besides the open tasks.
 const SNAPSHOT_ROWS: u32 = 2000;
@@ -37,9 +38,18 @@ pub(super) struct Board {
     clock: Arc<dyn Clock>,
     data_dir: PathBuf,
     settled: Mutex<HashMap<TaskId, LedgerSummary>>,
+    tallies: tokio::sync::Mutex<HashMap<TaskId, Tally>>,
     numbers: Mutex<HashMap<TaskId, TaskNumber>>,
     line: tokio::sync::Mutex<Option<Arc<Line>>>,
     pokes: watch::Receiver<u64>,
+}
+
+/// An open task's ledger up to an event; the newest line on a path wins.
+#[derive(Debug, Default)]
+struct Tally {
+    seq: EventSeq,
+    lines: HashMap<Vec<u8>, LedgerSummary>,
+    summary: LedgerSummary,
 }
 
 /// The queue as it stood at one moment.
@@ -80,6 +90,7 @@ impl Board {
             clock,
             data_dir: data_dir.to_owned(),
             settled: Mutex::default(),
+            tallies: tokio::sync::Mutex::default(),
             numbers: Mutex::default(),
             line: tokio::sync::Mutex::default(),
             pokes,
@@ -161,15 +172,37 @@ impl Board {
         if task.covered == 0 {
             return Ok(LedgerSummary::default());
         }
-        let known = |board: &Self| board.settled.lock().unwrap_or_else(PoisonError::into_inner).get(&task.id).copied();
-        if let Some(summary) = known(self).filter(|_| task.state.is_at_rest()) {
+        if !task.state.is_at_rest() {
+            return self.tally(task.id).await;
+        }
+        let settled = || self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = settled().get(&task.id).copied();
+        if let Some(summary) = known {
             return Ok(summary);
         }
         let summary = LedgerSummary::of(&self.engine.store().coverage(task.id).await.map_err(of_store)?);
-        if task.state.is_at_rest() {
-            self.settled.lock().unwrap_or_else(PoisonError::into_inner).insert(task.id, summary);
-        }
+        settled().insert(task.id, summary);
+        self.tallies.lock().await.remove(&task.id);
         Ok(summary)
+    }
+
+    /// Counts the ledger of an open task by what was added since it was last counted: a large
+    /// review's row is made many times while it runs.
+    async fn tally(&self, task: TaskId) -> Result<LedgerSummary, Problem> {
+        let mut tallies = self.tallies.lock().await;
+        let tally = tallies.entry(task).or_default();
+        loop {
+            let events = self.engine.store().events(tally.seq, Some(task), TALLY_PAGE).await.map_err(of_store)?;
+            let Some(last) = events.last() else { break };
+            tally.seq = last.seq;
+            for event in events {
+                if let EventKind::Covered { entry } = event.kind {
+                    tally.lines.insert(entry.file.as_bytes().to_vec(), LedgerSummary::of(std::slice::from_ref(&entry)));
+                }
+            }
+            tally.summary = LedgerSummary::sum(tally.lines.values());
+        }
+        Ok(tally.summary)
     }
 
     async fn number(&self, task: TaskId) -> Result<Option<TaskNumber>, Problem> {
@@ -209,32 +242,18 @@ fn status_dto(status: &EngineStatus, open: &[Task], data_dir: &Path) -> StatusDt
     }
 }
 
-/// The order in which queued tasks are taken: urgency with age, then submission.
+/// The order in which the scheduler takes the queued tasks if nothing else comes: its own plan,
+/// with a slot for each.
 fn places(open: &[Task], status: &EngineStatus, now: Timestamp) -> HashMap<TaskId, Place> {
     let holders: Vec<TaskNumber> = open.iter().filter(|task| task.state.lease().is_some()).map(|task| task.number).collect();
-    let mut queued: Vec<&Task> = open.iter().filter(|task| matches!(task.state, TaskState::Queued)).collect();
-    queued.sort_by_key(|task| (std::cmp::Reverse(urgency(task, now)), task.number));
-    queued
-        .iter()
-        .enumerate()
-        .map(|(index, task)| {
-            let place = Place {
-                position: count(index + 1),
-                slots: count(status.slots),
-                holders: holders.clone(),
-                paused: status.paused,
-                stopping: status.stopping,
-            };
-            (task.id, place)
-        })
-        .collect()
-}
-
-fn urgency(task: &Task, now: Timestamp) -> u128 {
-    let level = match task.priority {
-        Priority::Low => 0,
-        Priority::Normal => 1,
-        Priority::High => 2,
+    let queued = open.iter().filter(|task| matches!(task.state, TaskState::Queued));
+    let view = View { now, slots: usize::MAX, running: 0, held: false, waiting: queued.filter_map(Waiting::of).collect() };
+    let place = |position| Place {
+        position,
+        slots: count(status.slots),
+        holders: holders.clone(),
+        paused: status.paused,
+        stopping: status.stopping,
     };
-    level + now.since(task.created_at).as_millis() / AGING.as_millis()
+    plan_dispatch(&view).start.into_iter().enumerate().map(|(index, task)| (task, place(count(index + 1)))).collect()
 }

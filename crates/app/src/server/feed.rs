@@ -167,12 +167,7 @@ impl<'a> Feed<'a> {
 
     /// Empties the receivers: what they held is read from the store, or is the newest tick.
     fn drain(&mut self) {
-        loop {
-            match self.committed.try_recv() {
-                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
-                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-            }
-        }
+        while let Ok(_) | Err(TryRecvError::Lagged(_)) = self.committed.try_recv() {}
         loop {
             match self.ticks.try_recv() {
                 Ok(tick) => self.take(tick),

@@ -30,10 +30,10 @@ fn serve_when_told() {
     let Some(data_dir) = std::env::var_os(SERVE) else { return };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let options = ServeOptions {
+        program: PathBuf::from(&data_dir).with_file_name("sidetrack.worker"),
         data_dir: PathBuf::from(data_dir),
         slots: Some(2),
         idle_exit: Some(Duration::from_secs(300)),
-        program: this_program(),
     };
     if let Err(problem) = runtime.block_on(serve(options)) {
         eprintln!("{problem}");
@@ -43,18 +43,28 @@ fn serve_when_told() {
 }
 
 /// A program that starts an engine as `sidetrack --data-dir DIR serve …` does.
-struct Program {
+pub(crate) struct Program {
     folder: TempDir,
     path: PathBuf,
 }
 
 impl Program {
     fn new() -> Self {
-        let test = this_program();
-        Self::script(&format!(
-            "echo $$ >> \"$0.starts\"\n{SERVE}=\"$2\" exec '{}' lifecycle::serve_when_told --exact --nocapture\n",
-            test.display()
-        ))
+        Self::with_environment("")
+    }
+
+    /// The same with variables set, as `NAME='value' …`. The worker is this test binary under a
+    /// name in the program's folder, where a desktop binary would be looked for.
+    pub(crate) fn with_environment(variables: &str) -> Self {
+        let program = Self::script(&format!(
+            "echo $$ >> \"$0.starts\"\n{variables} {SERVE}=\"$2\" exec \"$0.worker\" lifecycle::serve_when_told --exact --nocapture\n"
+        ));
+        std::os::unix::fs::symlink(this_program(), program.folder().join("sidetrack.worker")).unwrap();
+        program
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     fn script(body: &str) -> Self {
@@ -65,11 +75,11 @@ impl Program {
         Self { folder, path }
     }
 
-    fn data_dir(&self) -> PathBuf {
+    pub(crate) fn data_dir(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    fn options(&self) -> ConnectOptions {
+    pub(crate) fn options(&self) -> ConnectOptions {
         ConnectOptions { data_dir: self.data_dir(), start: Some(self.path.clone()), client: "test".into() }
     }
 
@@ -195,7 +205,7 @@ async fn a_data_directory_has_one_engine() {
     let options = ServeOptions { data_dir: engine.data_dir().to_owned(), slots: None, idle_exit: None, program: this_program() };
     let problem = serve(options).await.unwrap_err();
     assert_eq!(problem.code, ErrorCode::NoEngine);
-    assert!(problem.message.contains("nother engine runs"), "{problem}");
+    assert!(problem.message.contains(&format!("process {}", std::process::id())), "{problem}");
     // The first one's socket is untouched.
     engine.client().await;
     engine.stop().await;

@@ -1,7 +1,18 @@
 //! The server and its clients, against a real engine with scripted workers.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::exit,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test's helpers are tests"
+)]
+
 mod hostile;
 mod lifecycle;
+mod notices;
 mod requests;
 mod streams;
 
@@ -13,6 +24,7 @@ use st_testkit::stream::Watcher;
 
 /// This test binary becomes the engine's worker here: see [`st_testkit::worker`].
 #[test]
+#[expect(non_snake_case, reason = "the name holds the worker argument, by which the harness finds it")]
 fn scripted__worker() {
     st_testkit::worker::main_if_worker();
 }

@@ -11,7 +11,10 @@ use crate::{start, watch};
 
 async fn refused(client: &Client, call: Call) -> Problem {
     let problem = client.call(call).await.unwrap_err();
-    assert!(!problem.message.is_empty() && !problem.disk_effect.is_empty() && problem.fix.iter().all(|fix| fix.ends_with('.')), "{problem:?}");
+    assert!(
+        !problem.message.is_empty() && !problem.disk_effect.is_empty() && problem.fix.iter().all(|fix| fix.ends_with('.')),
+        "{problem:?}"
+    );
     problem
 }
 
@@ -29,9 +32,21 @@ async fn what_can_not_be_done_is_refused_in_words() {
         change(&mut call);
         call
     };
-    let runner = with(|call| if let Call::Review { runner, .. } = call { *runner = Some("magic".into()) });
-    let priority = with(|call| if let Call::Review { priority, .. } = call { *priority = Some("asap".into()) });
-    let cwd = with(|call| if let Call::Review { cwd, .. } = call { *cwd = Some("here".into()) });
+    let runner = with(|call| {
+        if let Call::Review { runner, .. } = call {
+            *runner = Some("magic".into())
+        }
+    });
+    let priority = with(|call| {
+        if let Call::Review { priority, .. } = call {
+            *priority = Some("asap".into())
+        }
+    });
+    let cwd = with(|call| {
+        if let Call::Review { cwd, .. } = call {
+            *cwd = Some("here".into())
+        }
+    });
     let cases = [
         (Call::Show { task: task() }, ErrorCode::UnknownTask),
         (Call::Show { task: "seven".into() }, ErrorCode::UnknownTask),

@@ -144,7 +144,11 @@ async fn a_waiting_task_learns_that_it_moved_up_though_nothing_happened_to_it() 
     }
     submit(&client, &script(&[Step::Done])).await;
     watcher.event(1, "started").await;
-    watcher.until("the third is second in line", |watcher| watcher.tasks.get(&3).is_some_and(|row| row.reason == "The only slot is busy. 2nd in line.")).await;
+    watcher
+        .until("the third is second in line", |watcher| {
+            watcher.tasks.get(&3).is_some_and(|row| row.reason == "The only slot is busy. 2nd in line.")
+        })
+        .await;
     let row = &watcher.tasks[&3];
     assert_eq!((row.position, row.waiting_for[0].holder.as_str(), row.waiting_for[0].mode.as_str()), (Some(2), "#1", "slot"));
     assert_eq!((watcher.status.slots, watcher.status.running, watcher.status.waiting), (1, 1, 2));
