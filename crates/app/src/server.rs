@@ -56,12 +56,16 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct ServeOptions {
     /// The data directory.
     pub data_dir: PathBuf,
-    /// Worker slots.
+    /// Worker slots; `None` for the setting `slots`.
     pub slots: Option<usize>,
     /// End after so long without a client and without an open task; `None` never.
     pub idle_exit: Option<Duration>,
     /// The slim binary, re-executed as worker.
     pub program: PathBuf,
+}
+
+fn from_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Whether, and how, the engine is to end. Ordered: a later wish never weakens an earlier one.
@@ -132,7 +136,7 @@ impl Shared {
 
     async fn config(&self) -> Result<Config, Problem> {
         let stored = self.engine.store().settings().await.map_err(of_store)?;
-        Ok(Config::new(stored, &|name| std::env::var(name).ok()))
+        Ok(Config::new(stored, &from_environment))
     }
 }
 
@@ -158,7 +162,7 @@ pub async fn serve(options: ServeOptions) -> Result<(), Problem> {
         data_dir: options.data_dir.clone(),
         worker_program: options.program.clone(),
         worker_args: vec![reexec::WORKER_ARG.to_owned()],
-        slots: options.slots,
+        slots: options.slots.or_else(|| Config::new(Vec::new(), &from_environment).slots()),
         clock: Arc::clone(&clock),
         random: Arc::clone(&random),
     };

@@ -23,6 +23,9 @@ use crate::error::EngineError;
 use crate::registry::{Registry, StopRequest};
 use crate::{dispatch, recover, words};
 
+/// The setting for the number of slots, in force when whoever starts the engine names none.
+const SLOTS: &str = "slots";
+
 /// The setting that holds new tasks over a restart.
 const PAUSED: &str = "paused";
 
@@ -41,7 +44,7 @@ pub struct EngineConfig {
     pub worker_program: PathBuf,
     /// Arguments that make it a worker.
     pub worker_args: Vec<String>,
-    /// Worker slots; `None` for max(1, cores / 2).
+    /// Worker slots; `None` for the setting `slots`, and without one for max(1, cores / 2).
     pub slots: Option<usize>,
     /// Where times come from.
     pub clock: Arc<dyn Clock>,
@@ -126,10 +129,14 @@ impl Engine {
         let store = Store::open(options).await?;
         let vault = Vault::open(&dir.vault())?;
         let paused = store.setting(PAUSED).await?.is_some_and(|value| value == "true");
+        let slots = match config.slots {
+            Some(slots) => Some(slots),
+            None => store.setting(SLOTS).await?.and_then(|value| value.parse().ok()),
+        };
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let shared = Arc::new(Shared {
             boot,
-            slots: config.slots.unwrap_or(cores / 2).max(1),
+            slots: slots.unwrap_or(cores / 2).max(1),
             worker_program: config.worker_program,
             worker_args: config.worker_args,
             clock: config.clock,

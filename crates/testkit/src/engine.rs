@@ -18,11 +18,11 @@ use crate::{PATIENCE, until};
 /// How a test's engine is started.
 #[derive(Clone, Debug)]
 pub struct EngineSetup {
-    /// Worker slots.
-    pub slots: usize,
+    /// Worker slots; the setting when unset.
+    pub slots: Option<usize>,
     /// End after so long without a client and without an open task.
     pub idle_exit: Option<Duration>,
-    /// What is executed as worker: [`sidetrack_binary`], or a test binary with a scripted worker.
+    /// What is executed as worker: the `sidetrack` binary, or a test binary with a scripted worker.
     pub program: PathBuf,
     /// The data directory; a fresh one when unset.
     pub data_dir: Option<PathBuf>,
@@ -32,7 +32,7 @@ impl EngineSetup {
     /// Two slots, no idle exit, a fresh data directory.
     #[must_use]
     pub fn with_program(program: impl Into<PathBuf>) -> Self {
-        Self { slots: 2, idle_exit: None, program: program.into(), data_dir: None }
+        Self { slots: Some(2), idle_exit: None, program: program.into(), data_dir: None }
     }
 }
 
@@ -53,8 +53,7 @@ impl TestEngine {
     pub async fn start(setup: EngineSetup) -> Self {
         let folder = setup.data_dir.is_none().then(|| tempfile::tempdir().unwrap());
         let data_dir = setup.data_dir.unwrap_or_else(|| folder.as_ref().map(|folder| folder.path().join("data")).unwrap_or_default());
-        let options =
-            ServeOptions { data_dir: data_dir.clone(), slots: Some(setup.slots), idle_exit: setup.idle_exit, program: setup.program };
+        let options = ServeOptions { data_dir: data_dir.clone(), slots: setup.slots, idle_exit: setup.idle_exit, program: setup.program };
         let mut serving = tokio::spawn(serve(options));
         let connecting = until("the engine answers", async || try_client(&data_dir, "start").await.is_ok());
         tokio::select! {
@@ -138,17 +137,4 @@ fn one(reply: Reply) -> TaskDto {
         Reply::Task(task) => *task,
         other => panic!("not a task: {other:?}"),
     }
-}
-
-/// The `sidetrack` binary of this build.
-///
-/// # Panics
-/// When it was not built: `cargo build --workspace --bins` first.
-#[must_use]
-pub fn sidetrack_binary() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    // TARGET/debug/deps/TEST
-    let binary = test.parent().and_then(Path::parent).unwrap().join("sidetrack");
-    assert!(binary.is_file(), "`{}` is missing: run `cargo build --workspace --bins` first", binary.display());
-    binary
 }

@@ -4,10 +4,11 @@ use st_app::client::Client;
 use st_app::dto::StateDto;
 use st_app::protocol::{Call, PatchText, Reply};
 use st_app::{ErrorCode, Problem};
-use st_testkit::engine::submit;
+use st_testkit::engine::{EngineSetup, TestEngine, submit};
+use st_testkit::patch::{LEFTOVER, adding};
 use st_testkit::worker::{Gate, Step, script};
 
-use crate::{start, watch};
+use crate::{setup, start, watch};
 
 async fn refused(client: &Client, call: Call) -> Problem {
     let problem = client.call(call).await.unwrap_err();
@@ -93,6 +94,20 @@ async fn a_setting_is_kept_and_shows_where_it_comes_from() {
 }
 
 #[tokio::test]
+async fn the_number_of_slots_is_a_setting_of_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = || EngineSetup { slots: None, data_dir: Some(folder.path().join("data")), ..setup() };
+    let engine = TestEngine::start(setup()).await;
+    let call = Call::ConfigSet { key: "slots".into(), value: Some("7".into()) };
+    engine.client().await.call(call).await.unwrap();
+    engine.stop().await;
+    let engine = TestEngine::start(setup()).await;
+    let Reply::Status(status) = engine.client().await.call(Call::Status).await.unwrap() else { panic!() };
+    assert_eq!(status.slots, 7);
+    engine.stop().await;
+}
+
+#[tokio::test]
 async fn a_running_task_is_cancelled_and_a_resting_one_runs_again_as_a_new_one() {
     let (engine, client) = start().await;
     let folder = tempfile::tempdir().unwrap();
@@ -132,8 +147,8 @@ async fn what_was_dropped_is_understood_before_anything_is_queued() {
     let (engine, client) = start().await;
     let folder = tempfile::tempdir().unwrap();
     let patch = folder.path().join("fix.patch");
-    std::fs::write(&patch, st_testkit::patch::faulty()).unwrap();
-    let text = String::from_utf8(st_testkit::patch::faulty()).unwrap();
+    let text = adding("a.py", &LEFTOVER);
+    std::fs::write(&patch, &text).unwrap();
     let items = vec![patch.to_string_lossy().into_owned(), text, folder.path().join("missing.patch").to_string_lossy().into_owned()];
     let Reply::Items(items) = client.call(Call::Classify { items, cwd: None }).await.unwrap() else { panic!() };
     let kinds: Vec<Option<&str>> = items.iter().map(|item| item.kind.as_deref()).collect();

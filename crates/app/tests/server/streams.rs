@@ -134,7 +134,7 @@ async fn ticks_are_folded_to_the_newest_of_each_batch() {
 
 #[tokio::test]
 async fn a_waiting_task_learns_that_it_moved_up_though_nothing_happened_to_it() {
-    let engine = TestEngine::start(EngineSetup { slots: 1, ..setup() }).await;
+    let engine = TestEngine::start(EngineSetup { slots: Some(1), ..setup() }).await;
     let client = engine.client().await;
     let folder = tempfile::tempdir().unwrap();
     let gates: Vec<Gate> = ["a", "b"].iter().map(|name| Gate::new(folder.path(), name)).collect();
