@@ -33,7 +33,8 @@ pub(crate) enum Conversion {
 pub(crate) struct PathAttributes {
     /// What happens to its line endings.
     pub(crate) conversion: Conversion,
-    /// Name of the `filter` it passes through, which is never run here.
+    /// Name of the `filter` it passes through, or of the encoding git would convert it from;
+    /// neither is done here.
     pub(crate) filter: Option<String>,
 }
 
@@ -82,12 +83,15 @@ impl<'a> Attributes<'a> {
             add(bytes, None, true);
         }
         let mut outcome = Outcome::default();
-        outcome.initialize_with_selection(&names, ["text", "crlf", "eol", "filter"]);
+        outcome.initialize_with_selection(&names, ["text", "crlf", "eol", "filter", "working-tree-encoding"]);
         search.pattern_matching_relative_path(path.as_bstr(), self.case, Some(false), &mut outcome);
         let mut states = outcome.iter_selected().map(|found| found.assignment.state.to_owned()).collect::<Vec<_>>().into_iter();
         let mut next = || states.next().unwrap_or(gix::attrs::State::Unspecified);
-        let (text, crlf, eol, filter) = (next(), next(), next(), next());
-        PathAttributes { conversion: self.conversion(text.as_ref(), crlf.as_ref(), eol.as_ref()), filter: value(filter.as_ref()) }
+        let (text, crlf, eol, filter, encoding) = (next(), next(), next(), next(), next());
+        PathAttributes {
+            conversion: self.conversion(text.as_ref(), crlf.as_ref(), eol.as_ref()),
+            filter: value(filter.as_ref()).or_else(|| value(encoding.as_ref())),
+        }
     }
 
     /// The order in which git asks: `text`, else the older `crlf`, else `eol`, else the setting.

@@ -1,5 +1,6 @@
 //! Finding and opening a repository, and reading its objects.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
@@ -58,6 +59,7 @@ impl Repository {
                 "Give the folder of a repository, or the folder itself to review all of its files.",
             )
         })?;
+        refuse_traps(&name, &git_dir)?;
         // Ownership decides whom git lets run code; nothing is run here, so reading is enough.
         let options = gix::open::Options::isolated().with(gix::sec::Trust::Full).open_path_as_is(true);
         let git = gix::open_opts(&git_dir, options).map_err(|error| explain_open(&name, &git_dir, &chain(&error)))?;
@@ -151,6 +153,64 @@ impl Repository {
             format!("{kind} {id} is not in the repository")
         }
     }
+}
+
+/// Folders of a git directory that nothing here reads.
+const UNREAD: [&str; 5] = ["hooks", "lfs", "modules", "rr-cache", "worktrees"];
+
+/// Most entries of a git directory that are looked at for traps.
+const ENTRIES: usize = 500_000;
+
+/// Refuses a git directory with a FIFO or device in it: parsing it would wait for ever. Sockets
+/// are harmless, and git's own file monitor keeps one there.
+pub(crate) fn refuse_traps(name: &str, git_dir: &Path) -> Result<(), Problem> {
+    let trap = |path: &Path| {
+        let kind = path.metadata().ok()?.file_type();
+        (kind.is_fifo() || kind.is_char_device() || kind.is_block_device()).then(|| path.to_owned())
+    };
+    let found = if git_dir.is_dir() {
+        let common = std::fs::symlink_metadata(git_dir.join("commondir")).is_ok_and(|found| found.is_file());
+        let common = common.then(|| std::fs::read_to_string(git_dir.join("commondir")).ok()).flatten();
+        let common = common.map(|text| git_dir.join(text.trim_end()));
+        std::iter::once(git_dir.to_owned()).chain(common).find_map(|folder| trap_below(&folder, &trap))
+    } else {
+        trap(git_dir).or_else(|| {
+            let text = std::fs::read_to_string(git_dir).ok()?;
+            let target = git_dir.parent()?.join(text.strip_prefix("gitdir:")?.trim());
+            target.is_dir().then(|| refuse_traps(name, &target)).and_then(Result::err).map(|_| target)
+        })
+    };
+    match found {
+        None => Ok(()),
+        Some(path) => Err(Problem::no_change(
+            ErrorCode::UnsupportedInput,
+            format!("`{name}` keeps a FIFO or device among git's own files (`{}`), and reading it could wait for ever", path.display()),
+            "Remove it, or pipe the change instead: `git diff HEAD | sidetrack review -`.",
+        )),
+    }
+}
+
+fn trap_below(folder: &Path, trap: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<PathBuf> {
+    let mut open = vec![folder.to_owned()];
+    let mut seen = 0;
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).ok().into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > ENTRIES {
+                return None;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && !UNREAD.iter().any(|name| entry.file_name() == *name) {
+                open.push(entry.path());
+            } else if !kind.is_file()
+                && !kind.is_dir()
+                && let Some(found) = trap(&entry.path())
+            {
+                return Some(found);
+            }
+        }
+    }
+    None
 }
 
 struct Place {

@@ -49,7 +49,7 @@ pub(crate) struct Found {
     pub(crate) untracked: Vec<Vec<u8>>,
     /// Repositories inside that are no submodules; not entered.
     pub(crate) nested: Vec<Vec<u8>>,
-    /// Untracked FIFOs, sockets and devices; not opened.
+    /// What was not opened, and what it is: untracked FIFOs, sockets and devices, unreadable ignore files.
     pub(crate) special: Vec<(Vec<u8>, &'static str)>,
     /// Folders that could not be read, and why.
     pub(crate) unreadable: Vec<(Vec<u8>, String)>,
@@ -58,11 +58,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Whether a path lies in a folder that could not be read.
+    /// Whether a path could not be looked at, or lies in a folder that could not be read.
     pub(crate) fn is_unknown(&self, path: &[u8]) -> bool {
-        self.unreadable
-            .iter()
-            .any(|(folder, _)| folder.is_empty() || path.strip_prefix(folder.as_slice()).is_some_and(|rest| rest.first() == Some(&b'/')))
+        let holds = |folder: &[u8]| match path.strip_prefix(folder) {
+            Some(rest) => folder.is_empty() || rest.is_empty() || rest.starts_with(b"/"),
+            None => false,
+        };
+        self.unreadable.iter().any(|(folder, _)| holds(folder))
     }
 }
 
@@ -111,8 +113,8 @@ impl Walk<'_> {
         let entered = match rules {
             Ok(Some(bytes)) => self.ignored.enter(path, &bytes).is_ok(),
             Ok(None) => false,
-            Err(error) => {
-                self.unreadable(&join(path, b".gitignore"), &error)?;
+            Err(_) => {
+                self.found.special.push((join(path, b".gitignore"), "an ignore file that can't be read"));
                 false
             }
         };

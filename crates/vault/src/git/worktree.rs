@@ -15,7 +15,7 @@ use st_model::problem::{ErrorCode, Problem};
 use st_model::version::FileMode;
 
 use super::ignored::Ignored;
-use super::repository::Repository;
+use super::repository::{Repository, refuse_traps};
 use super::tree::{Files, TreeFile};
 use super::walk::{Found, Tracked, Walk, explain};
 use crate::disk::{Folder, Kind, Stamp};
@@ -162,6 +162,7 @@ impl Repository {
         if folder.join(".git").symlink_metadata().is_err() {
             return None;
         }
+        refuse_traps(&self.name, &folder.join(".git")).ok()?;
         let options = gix::open::Options::isolated().with(gix::sec::Trust::Full);
         gix::open_opts(folder, options).ok()?.head_id().ok().map(gix::Id::detach)
     }

@@ -108,7 +108,7 @@ fn pin_at(
         filtered.sort_unstable();
         filtered.dedup();
         draft.note(format!(
-            "these pass through a git filter, which is never run here, so they are compared as the bytes on disk: {}",
+            "these pass through a git filter or encoding, which is never applied here, so they are compared as the bytes on disk: {}",
             listed(&filtered)
         ));
     }

@@ -131,6 +131,54 @@ fn what_is_no_file_is_never_opened() {
 }
 
 #[test]
+fn a_fifo_among_gits_own_files_is_refused() {
+    for path in [
+        ".git/config",
+        ".git/HEAD",
+        ".git/index",
+        ".git/packed-refs",
+        ".git/info/exclude",
+        ".git/refs/heads/main",
+        ".git/objects/info/alternates",
+    ] {
+        let fixture = Fixture::new();
+        fixture.write("a", "0\n");
+        fixture.commit("first");
+        fixture.write("a", "1\n");
+        let full = fixture.path(path);
+        let _: Option<()> = fs::remove_file(&full).ok();
+        mkfifo(&full);
+        let problem = uncommitted(&fixture).unwrap_err();
+        assert_eq!(problem.code, ErrorCode::UnsupportedInput, "{path}: {problem:?}");
+        assert!(problem.message.contains("FIFO"), "{problem:?}");
+    }
+    let fixture = Fixture::new();
+    fixture.write("a", "0\n");
+    fixture.commit("first");
+    let linked = fixture.beside("linked");
+    fixture.git(["worktree", "add", "-q", "--detach", linked.to_str().unwrap()]);
+    mkfifo(&fixture.path(".git/config.worktree"));
+    let problem = pin_plain(&fixture.vault, &ReviewSource::Uncommitted { repo: linked }, &PinLimits::default(), &|| false).unwrap_err();
+    assert_eq!(problem.code, ErrorCode::UnsupportedInput, "by way of a linked worktree");
+}
+
+#[test]
+fn a_repository_of_another_owner_is_read_with_its_own_settings() {
+    let fixture = Fixture::new();
+    fixture.write("a", "0\n");
+    fixture.write("run", "0\n");
+    fixture.commit("first");
+    fixture.git(["config", "core.fileMode", "false"]);
+    fixture.chmod("run", 0o755);
+    fixture.write("a", "1\n");
+    if rustix::process::geteuid().is_root() {
+        let changed = Command::new("chown").args(["-R", "65534:65534"]).arg(&fixture.top).status().unwrap();
+        assert!(changed.success());
+    }
+    assert_eq!(shown(&uncommitted(&fixture).unwrap()), ["M a"]);
+}
+
+#[test]
 fn a_working_tree_elsewhere_is_refused() {
     let fixture = Fixture::new();
     fixture.write("a", "0\n");
@@ -275,7 +323,7 @@ fn what_may_not_be_read_is_a_failed_line_and_never_a_deletion() {
         return;
     }
     let fixture = Fixture::new();
-    for name in ["open", "shut-file", "shut/a", "shut/b/c"] {
+    for name in ["open", "shut-file", "shut/a", "shut/b/c", "listed/x"] {
         fixture.write(name, "0\n");
     }
     fixture.commit("first");
@@ -284,12 +332,15 @@ fn what_may_not_be_read_is_a_failed_line_and_never_a_deletion() {
     }
     fixture.chmod("shut-file", 0);
     fixture.chmod("shut", 0);
+    // Its names can be read and nothing else.
+    fixture.chmod("listed", 0o444);
     let pinned = uncommitted(&fixture);
     fixture.chmod("shut", 0o755);
+    fixture.chmod("listed", 0o755);
     let pinned = pinned.unwrap();
     assert_eq!(shown(&pinned), ["M open"]);
     let decided: Vec<_> = pinned.decided.iter().map(|entry| entry.file.lossy()).collect();
-    assert_eq!(decided, ["shut", "shut-file"]);
+    assert_eq!(decided, ["listed", "shut", "shut-file"]);
     for entry in &pinned.decided {
         let CoverageStatus::Failed(why) = &entry.status else { panic!("{entry:?}") };
         assert!(why.contains("ermission denied"), "{why}");
