@@ -57,7 +57,13 @@ export function calloutOf(app: App, task: TaskDto): CalloutText | null {
       }
     }
     case 'stopping':
-      return { look, title: t.callout.stopping, lines: [t.callout.stoppingHint], fix: [], buttons: [] }
+      return {
+        look,
+        title: task.reason ? sentence(task.reason) : t.callout.stopping,
+        lines: [t.callout.stoppingHint],
+        fix: [],
+        buttons: [],
+      }
     case 'queued':
     case 'waiting':
       return queued(app, task, look, now)
@@ -118,7 +124,6 @@ export function calloutOf(app: App, task: TaskDto): CalloutText | null {
 function queued(app: App, task: TaskDto, look: Look, now: number): CalloutText {
   const status = app.engine?.status
   const held = task.waiting_for.filter((thing) => thing.mode !== 'slot')
-  const place = task.position === null ? '' : t.callout.place(task.position)
   const waits = held.map((thing) => {
     const since = Date.parse(thing.since)
     return [
@@ -128,6 +133,8 @@ function queued(app: App, task: TaskDto, look: Look, now: number): CalloutText {
       .filter(Boolean)
       .join(' ')
   })
+  // The engine's reason names the place in line itself.
+  const place = task.position === null || /in line/i.test(task.reason) ? '' : t.callout.place(task.position)
   const title = waits[0] ?? (status?.paused ? t.callout.paused : task.reason || t.callout.queued)
   const buttons: Button[] = []
   if (status?.paused) buttons.push({ name: t.callout.resume, run: () => void app.setPaused(false) })

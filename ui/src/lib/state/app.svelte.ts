@@ -10,7 +10,7 @@ import { lookOf, type Look } from '../tasks/look'
 import { t } from '../text/en'
 import { press, stage, type Asked, type CancelStage } from './cancel'
 import { Clock } from './clock.svelte'
-import { filterCounts, isResting, lines, type Filter, type Line } from './groups'
+import { filterCounts, isResting, lines, type Filter, type SidebarLine } from './groups'
 import { Link } from './link.svelte'
 import type { EngineState } from './reducer'
 import { Review } from './review.svelte'
@@ -60,7 +60,10 @@ export class App {
 
   readonly tasks = $derived(this.engine?.tasks ?? new Map<number, TaskDto>())
   readonly #today = $derived.by(() => this.#startOfDay())
-  readonly lines: readonly Line[] = $derived(lines(this.tasks.values(), this.filter, this.#today))
+  readonly lines: readonly SidebarLine[] = $derived([
+    ...lines(this.tasks.values(), this.filter, this.#today),
+    ...(this.engine?.more ? [{ kind: 'more' } as const] : []),
+  ])
   readonly order: readonly TaskDto[] = $derived(this.lines.flatMap((line) => (line.kind === 'task' ? [line.task] : [])))
   readonly counts = $derived(filterCounts(this.tasks.values()))
   readonly open: TaskDto | null = $derived(this.selected === null ? null : (this.tasks.get(this.selected) ?? null))

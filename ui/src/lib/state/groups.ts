@@ -69,8 +69,11 @@ export function filterCounts(tasks: Iterable<TaskDto>): Record<Filter, number> {
   return counts
 }
 
-/** A line of the sidebar. */
+/** A line of a section. */
 export type Line = { kind: 'heading'; group: Group } | { kind: 'task'; task: TaskDto }
+
+/** The same, with the note at the end that there are older tasks. */
+export type SidebarLine = Line | { kind: 'more' }
 
 function order(group: Group): (a: TaskDto, b: TaskDto) => number {
   switch (group) {

@@ -9,6 +9,8 @@ export interface EngineState {
   /** By short number. */
   readonly tasks: ReadonlyMap<number, TaskDto>
   readonly status: StatusDto
+  /** Whether there are older tasks than these. */
+  readonly more: boolean
 }
 
 /**
@@ -23,6 +25,7 @@ export function fromSnapshot(snapshot: SnapshotDto): EngineState {
     seq: snapshot.seq,
     tasks: new Map(snapshot.tasks.map((task) => [task.number, task])),
     status: snapshot.status,
+    more: snapshot.more ?? false,
   }
 }
 
@@ -45,7 +48,7 @@ export function apply(state: EngineState, update: UpdateDto): { state: EngineSta
     tasks = next
   }
   return {
-    state: { seq: update.seq, tasks, status: update.status ?? state.status },
+    state: { ...state, seq: update.seq, tasks, status: update.status ?? state.status },
     outcome: gap ? 'gap' : 'applied',
   }
 }

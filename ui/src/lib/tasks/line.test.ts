@@ -29,6 +29,14 @@ describe('a row', () => {
     expect(lookOf(row(1, { waiting_for: [{ resource: 'slot', mode: 'slot', holder: '', since: '' }] }))).toBe('queued')
   })
 
+  it('says a thing once: the place in line at the end of the row, stopping in the state', () => {
+    expect(reasonOf(row(1, { reason: 'All 2 slots are busy. 2nd in line.', position: 2 }))).toBe('All 2 slots are busy')
+    expect(reasonOf(row(1, { state: 'running', reason: 'Stopping' }))).toBe('')
+    expect(reasonOf(row(1, { state: 'running', reason: 'Stopping: the time limit was reached' }))).toBe(
+      'the time limit was reached',
+    )
+  })
+
   it('counts down to the next attempt', () => {
     const retrying = row(1, { state: 'retrying', retry_at: after(14), attempt: 1, reason: 'Worker ended' })
     expect(aside(retrying, STORY_NOW)).toBe('in 14 s')

@@ -22,6 +22,10 @@ function findingsInWords(task: TaskDto): string {
   return task.findings.high > 0 ? t.row.findingsWithHigh(n, task.findings.high) : t.row.findings(n)
 }
 
+function firstSentence(text: string): string {
+  return text.split('. ')[0] ?? text
+}
+
 /** What the running task is at, in words. */
 export function activity(task: TaskDto): string {
   switch (task.progress.phase) {
@@ -43,12 +47,14 @@ export function reasonOf(task: TaskDto): string {
   switch (task.state) {
     case 'queued': {
       const held = task.waiting_for.find((thing) => thing.mode !== 'slot' && thing.holder)
-      return held ? t.row.heldBy(held.resource, held.holder) : task.reason
+      // The place in line, which the reason may end with, stands at the right end of the row.
+      return held ? t.row.heldBy(held.resource, held.holder) : firstSentence(task.reason)
     }
     case 'running':
       if (task.throttled) return [t.row.try(task.throttled.n, task.throttled.of), ...some].join(' · ')
-      // The state's word says it already.
-      if (task.reason === 'Stopping') return some.join(' · ')
+      // The state's word says "Stopping" already; the cause after it is news.
+      if (task.reason.startsWith('Stopping'))
+        return [task.reason.replace(/^Stopping:?\s*/, ''), ...some].filter(Boolean).join(' · ')
       return [task.reason || activity(task), ...some].join(' · ')
     case 'retrying':
       return [

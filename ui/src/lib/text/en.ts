@@ -66,6 +66,7 @@ export const t = {
     label: 'Tasks',
     filter: 'Show',
     resize: 'Width of the task list',
+    more: 'Older tasks are kept but not shown. `sidetrack list` shows them.',
     groups: {
       needs_you: 'Needs you',
       running: 'Running',
@@ -148,7 +149,7 @@ export const t = {
     showCoverage: 'Show coverage',
     runAgain: 'Run again',
     queued: 'Waiting for its turn.',
-    paused: 'New tasks are held. Nothing starts until you resume.',
+    paused: 'New tasks are paused. Nothing starts until you resume.',
     slots: (slots: number) => (slots === 1 ? 'The only slot is busy.' : `All ${count(slots)} slots are busy.`),
     place: (n: number) => `${nth(n)} in line.`,
     waitsFor: (resource: string, mode: string) =>
@@ -315,7 +316,7 @@ export const t = {
     lost: 'Engine is not running. Starting…',
     lostHint: 'Tasks are kept. A task that was running starts over when the engine is back.',
     retry: 'Try now',
-    paused: 'New tasks are held.',
+    paused: 'New tasks are paused.',
     resume: 'Resume',
   },
 
@@ -327,8 +328,8 @@ export const t = {
     browseFile: 'Review a file…',
     browseFolder: 'Review a folder…',
     sample: 'Try a sample patch',
-    pause: 'Hold new tasks',
-    resume: 'Let held tasks go on',
+    pause: 'Pause new tasks',
+    resume: 'Resume paused tasks',
     notification: 'Send a test notification',
     checks: 'Check this machine',
     copyMarkdown: 'Copy report as Markdown',

@@ -44,7 +44,7 @@ export class PretendEngine {
       throw new Failure({ code: 'no_engine', message: '', disk_effect: '', fix: [] })
     this.#listener = listener
     const tasks = [...this.#scenes.values()].map((scene) => scene.task).sort((a, b) => b.number - a.number)
-    listener({ kind: 'snapshot', body: { seq: this.#seq, tasks, status: this.status() } })
+    listener({ kind: 'snapshot', body: { seq: this.#seq, tasks, status: this.status(), more: tasks.length >= 2000 } })
     if (this.#story.leaves) queueMicrotask(() => this.leave())
   }
 
@@ -113,7 +113,7 @@ export class PretendEngine {
       rerun_of: rerunOf,
       created_at: this.#stamp(),
       position: 1,
-      reason: this.#paused ? 'New tasks are held' : '',
+      reason: this.#paused ? 'New tasks are paused' : '',
     })
     this.#scenes.set(number, { task: row, findings: [], coverage: [], logLines: 0 })
     this.#send([this.#event(number, 'submitted', { title })], [row])
@@ -232,6 +232,9 @@ export class PretendEngine {
   }
 
   #send(events: EventDto[], tasks: TaskDto[]): void {
-    this.#listener?.({ kind: 'update', body: { seq: this.#seq, events, tasks, status: this.status() } })
+    this.#listener?.({
+      kind: 'update',
+      body: { seq: this.#seq, events, tasks, status: this.status() },
+    })
   }
 }

@@ -155,7 +155,7 @@ function everyState(): Scene[] {
         source: 'deps.patch',
         created_at: before(64),
         position: 2,
-        reason: 'All 3 slots are busy',
+        reason: 'All 3 slots are busy. 2nd in line.',
         waiting_for: [{ resource: 'slot', mode: 'slot', holder: '#42, #43, #44', since: before(64) }],
       }),
     ),
