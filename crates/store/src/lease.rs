@@ -114,6 +114,16 @@ impl Lease {
         self.store.writer.make(Settle { holder: self.holder(), settlement }).await
     }
 
+    /// Ends the attempt as [`Lease::settle`] does, and gives the lease back with the error: when
+    /// the store itself failed (a full disk), nothing was written, and it can be tried again.
+    ///
+    /// # Errors
+    /// As for [`Lease::settle`].
+    pub async fn try_settle(self, settlement: Settlement) -> Result<Task, (Box<Self>, StoreError)> {
+        let settled = self.store.writer.make(Settle { holder: self.holder(), settlement }).await;
+        settled.map_err(|error| (Box::new(self), error))
+    }
+
     /// Keeps the identity of the attempt's process, on stable storage when it returns. To be
     /// called before the process is let go, so that no process is ever unknown to the next engine.
     ///
