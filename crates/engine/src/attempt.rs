@@ -42,6 +42,9 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// may hold it for longer; it is left alone then, since it writes nothing.
 const PIN_NOTICE: Duration = Duration::from_secs(5);
 
+/// How soon a settlement that the store could not take is tried again.
+const SETTLE_AGAIN: Duration = Duration::from_secs(2);
+
 /// Facts added in one transaction when a ledger is closed.
 const LEDGER_BATCH: usize = 500;
 
@@ -305,16 +308,32 @@ impl Attempt {
     async fn settle(mut self, settlement: Settlement) {
         self.say(&settlement);
         self.clear().await;
-        let task = self.lease.task().id;
-        let kept_at = self.shared.dir.pin(task);
-        match self.lease.settle(settlement).await {
-            Ok(after) => {
-                tracing::info!(state = after.state.name(), "the attempt is settled");
-                if after.state.is_at_rest() {
-                    let _ = blocking(move || pin::forget(&kept_at)).await;
+        let kept_at = self.shared.dir.pin(self.lease.task().id);
+        let mut lease = self.lease;
+        loop {
+            match lease.try_settle(settlement.clone()).await {
+                Ok(after) => {
+                    tracing::info!(state = after.state.name(), "the attempt is settled");
+                    if after.state.is_at_rest() {
+                        let _ = blocking(move || pin::forget(&kept_at)).await;
+                    }
+                    return;
+                }
+                Err((_, error @ (StoreError::LeaseLost | StoreError::Illegal(_) | StoreError::Closed))) => {
+                    tracing::error!(error = words::chain(&error), "failed to settle an attempt; the next start puts its task back");
+                    return;
+                }
+                Err((_, error)) if self.shared.stopping.load(Ordering::SeqCst) => {
+                    tracing::error!(error = words::chain(&error), "failed to settle an attempt; the next start puts its task back");
+                    return;
+                }
+                Err((held, error)) => {
+                    // A full disk, most likely. The outcome is known and must not be lost.
+                    tracing::error!(error = words::chain(&error), "failed to settle an attempt; trying again");
+                    lease = *held;
+                    tokio::time::sleep_until(Instant::now() + SETTLE_AGAIN).await;
                 }
             }
-            Err(error) => tracing::error!(error = words::chain(&error), "failed to settle an attempt; the next start puts its task back"),
         }
     }
 

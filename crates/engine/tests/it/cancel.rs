@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use st_model::coverage::CoverageStatus;
 use st_model::event::EventKind;
 use st_model::id::TaskRef;
 use st_model::problem::ErrorCode;
-use st_model::state::{Activity, RestState, StopCause, TaskState};
+use st_model::review::ReviewSource;
+use st_model::state::{Activity, Phase, RestState, StopCause, TaskState};
+use st_model::task::Task;
+use st_store::Queue as _;
 
-use crate::fixtures::{Bench, done, finding, is_alive};
+use crate::fixtures::{Bench, covered, done, finding, is_alive, scripted};
 use crate::worker::Step;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,6 +56,62 @@ async fn cancelled_is_said_only_once_the_tree_is_empty() {
     assert!(bench.events(task.id).await.iter().any(|event| matches!(event.kind, EventKind::Stopping { cause: StopCause::Cancelled })));
     let folder = bench.data().join("attempts").join(after.attempt.unwrap().to_string());
     assert!(!folder.join("work").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_content_is_being_pinned_a_cancel_ends_it_and_no_worker_starts() {
+    let bench = Bench::new(1).await;
+    let folder = bench.path("source");
+    std::fs::create_dir(&folder).unwrap();
+    for number in 0..6000 {
+        std::fs::write(folder.join(format!("file-{number}.txt")), format!("line {number}\n")).unwrap();
+    }
+    let mut events = bench.engine.store().subscribe();
+    let task = bench.engine.submit(scripted(ReviewSource::Folder { path: folder }, &[done()])).await.unwrap();
+    while !matches!(events.recv().await.unwrap().kind, EventKind::Started { .. }) {}
+    bench.engine.cancel(TaskRef::Id(task.id), true).await.unwrap();
+    assert_eq!(bench.rest(task.id).await.1, RestState::Cancelled);
+    let reviewed = bench.events(task.id).await.iter().any(|event| event.kind == EventKind::PhaseEntered { phase: Phase::Review });
+    assert!(!reviewed);
+}
+
+fn three_files(bench: &Bench) -> ReviewSource {
+    let path = bench.path("three");
+    std::fs::create_dir(&path).unwrap();
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        std::fs::write(path.join(name), name).unwrap();
+    }
+    ReviewSource::Folder { path }
+}
+
+async fn ledger(bench: &Bench, task: &Task) -> Vec<(String, CoverageStatus)> {
+    let entries = bench.engine.store().coverage(task.id).await.unwrap();
+    entries.into_iter().map(|entry| (entry.file.lossy(), entry.status)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_a_cancelled_review_never_reached_are_listed() {
+    let bench = Bench::new(1).await;
+    let steps = [covered("b.txt"), Step::AwaitFifo(bench.fifo("never"))];
+    let task = bench.engine.submit(scripted(three_files(&bench), &steps)).await.unwrap();
+    bench.until(task.id, |task| task.covered == 1).await;
+    bench.engine.cancel(TaskRef::Id(task.id), true).await.unwrap();
+    let (task, rest) = bench.rest(task.id).await;
+    assert_eq!(rest, RestState::Cancelled);
+    let missed = || CoverageStatus::Failed("not reached: the review was cancelled".into());
+    assert_eq!(
+        ledger(&bench, &task).await,
+        [("a.txt".into(), missed()), ("b.txt".into(), CoverageStatus::Reviewed), ("c.txt".into(), missed())]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_leaves_files_out_is_not_done() {
+    let bench = Bench::new(1).await;
+    let task = bench.engine.submit(scripted(three_files(&bench), &[covered("b.txt"), done()])).await.unwrap();
+    let (task, RestState::Partial { problem }) = bench.rest(task.id).await else { panic!("partial") };
+    assert!(problem.message.contains("2 files of the change have no line"), "{}", problem.message);
+    assert_eq!(task.covered, 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]

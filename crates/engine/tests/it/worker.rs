@@ -28,7 +28,7 @@ pub(crate) enum Step {
     /// Writes its pid to a file.
     WritePid(PathBuf),
     /// Goes on with these steps only if the file is not there yet, and makes it.
-    OnceBy { marker: PathBuf, steps: Vec<Step> },
+    OnceBy { marker: PathBuf, steps: Vec<Self> },
     /// Ends without a word.
     Exit(i32),
     /// Goes on for ever, deaf to SIGTERM, with a child that is deaf, too.
