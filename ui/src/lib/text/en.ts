@@ -143,7 +143,7 @@ export const t = {
   callout: {
     stopRetrying: 'Stop retrying',
     cancel: 'Cancel',
-    moveUp: 'Move to the front',
+    moveUp: 'Raise priority',
     resume: 'Resume',
     showLog: 'Show log',
     showCoverage: 'Show coverage',
