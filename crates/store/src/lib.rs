@@ -18,4 +18,4 @@ mod writer;
 pub use error::StoreError;
 pub use lease::{AttemptRow, Lease, Record, RecordedProcess, Recovered};
 pub use port::Queue;
-pub use store::{Store, StoreOptions, TaskFilter};
+pub use store::{CoverageCount, Store, StoreOptions, TaskFilter, library_version};

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use st_model::coverage::CoverageEntry;
 use st_model::event::Event;
 use st_model::finding::Finding;
-use st_model::id::{BootId, EventSeq, TaskId, TaskRef};
+use st_model::id::{BootId, EventSeq, TaskId, TaskNumber, TaskRef};
 use st_model::state::TaskEvent;
 use st_model::task::{NewTask, Priority, Task};
 use tokio::sync::broadcast;
 
 use crate::error::StoreError;
 use crate::lease::{AttemptRow, Lease, Recovered};
-use crate::store::TaskFilter;
+use crate::store::{CoverageCount, TaskFilter};
 
 /// A durable, ordered set of tasks with its event log.
 ///
@@ -65,6 +65,10 @@ pub trait Queue: Clone + Send + Sync + 'static {
 
     /// A task's coverage ledger by path.
     fn coverage(&self, task: TaskId) -> impl Future<Output = Result<Vec<CoverageEntry>, StoreError>> + Send;
+
+    /// The coverage ledgers of several tasks, counted: for a list, whose tasks may have many
+    /// thousands of lines together. A task without a ledger has no count.
+    fn coverage_counts(&self, tasks: &[TaskNumber]) -> impl Future<Output = Result<Vec<CoverageCount>, StoreError>> + Send;
 
     /// One setting.
     fn setting(&self, key: &str) -> impl Future<Output = Result<Option<String>, StoreError>> + Send;

@@ -11,7 +11,7 @@ use st_model::time::Timestamp;
 use crate::error::StoreError;
 use crate::lease::AttemptRow;
 use crate::row::{StoredTask, get, id_to_sql, json, number_from_sql, number_to_sql, open_states, task_columns, to_json, uuid};
-use crate::store::TaskFilter;
+use crate::store::{CoverageCount, TaskFilter};
 use crate::writer::Query;
 
 async fn rows(readers: &SqlitePool, doing: &'static str, query: Query) -> Result<Vec<SqliteRow>, StoreError> {
@@ -122,6 +122,32 @@ pub(crate) async fn coverage(readers: &SqlitePool, task: TaskId) -> Result<Vec<C
     let rows = rows(readers, "reading the coverage ledger", query).await?;
     some_or_known(readers, task, &rows).await?;
     rows.iter().map(|row| json("coverage line", get(row, "body")?)).collect()
+}
+
+pub(crate) async fn coverage_counts(readers: &SqlitePool, tasks: &[TaskNumber]) -> Result<Vec<CoverageCount>, StoreError> {
+    // Only a skipped file's reason is one of a few; the texts of the others are not told apart.
+    let query = sqlx::query(
+        "SELECT task, iif(status = 'skipped', json_object('status', status, 'reason', reason), \
+         iif(status = 'reviewed', json_object('status', status), json_object('status', status, 'reason', ''))) AS kind, count(*) AS files \
+         FROM (SELECT task, json_extract(body, '$.status') AS status, json_extract(body, '$.reason') AS reason FROM coverage \
+         WHERE task IN (SELECT value FROM json_each(?))) GROUP BY task, kind",
+    )
+    .bind(json_numbers(tasks));
+    let rows = rows(readers, "counting the coverage ledgers", query).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(CoverageCount {
+                task: TaskNumber(number_from_sql(get(row, "task")?)),
+                status: json("coverage line", get(row, "kind")?)?,
+                files: get(row, "files")?,
+            })
+        })
+        .collect()
+}
+
+fn json_numbers(tasks: &[TaskNumber]) -> String {
+    let numbers: Vec<String> = tasks.iter().map(ToString::to_string).collect();
+    format!("[{}]", numbers.join(","))
 }
 
 /// An empty answer about a task that does not exist would read as "nothing was found".

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sqlx::sqlite::SqlitePool;
-use st_model::coverage::CoverageEntry;
+use st_model::coverage::{CoverageEntry, CoverageStatus};
 use st_model::event::Event;
 use st_model::finding::Finding;
-use st_model::id::{BootId, EventSeq, TaskId, TaskRef};
+use st_model::id::{BootId, EventSeq, TaskId, TaskNumber, TaskRef};
 use st_model::port::{Clock, Random};
 use st_model::state::TaskEvent;
 use st_model::task::{NewTask, Priority, Task};
@@ -41,6 +41,18 @@ pub struct TaskFilter {
     pub limit: Option<u32>,
 }
 
+/// So many files of a task's coverage ledger have this status. The words of `partial` and
+/// `failed` are left out: those files count together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoverageCount {
+    /// The task.
+    pub task: TaskNumber,
+    /// The status.
+    pub status: CoverageStatus,
+    /// Files with it.
+    pub files: u32,
+}
+
 /// A handle on the store; cheap to clone. Implements [`crate::Queue`].
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -71,6 +83,12 @@ impl Store {
         self.readers.close().await;
         self.writer.close().await;
     }
+}
+
+/// Version of the database library that is built in.
+#[must_use]
+pub fn library_version() -> String {
+    libsqlite3_sys::SQLITE_VERSION.to_string_lossy().into_owned()
 }
 
 impl Queue for Store {
@@ -129,6 +147,10 @@ impl Queue for Store {
 
     async fn coverage(&self, task: TaskId) -> Result<Vec<CoverageEntry>, StoreError> {
         read::coverage(&self.readers, task).await
+    }
+
+    async fn coverage_counts(&self, tasks: &[TaskNumber]) -> Result<Vec<CoverageCount>, StoreError> {
+        read::coverage_counts(&self.readers, tasks).await
     }
 
     async fn setting(&self, key: &str) -> Result<Option<String>, StoreError> {

@@ -11,7 +11,7 @@ use st_model::retry::FailureClass;
 use st_model::state::{Activity, Phase, RestState, Settlement, StopCause, TaskEvent, TaskState};
 use st_model::task::{Priority, Task};
 use st_model::time::Timestamp;
-use st_store::{Lease, Queue, Record, StoreError, TaskFilter};
+use st_store::{CoverageCount, Lease, Queue, Record, StoreError, TaskFilter};
 use uuid::Uuid;
 
 use crate::fixtures::{Fixture, START, boot, finding, fresh_task, line, problem};
@@ -341,6 +341,21 @@ async fn the_newest_line_on_a_path_wins_in_the_ledger<Q: Queue>(subject: Subject
     );
     assert_eq!(reread(&subject, task.id).await.covered, 3);
     assert_eq!(kinds(&subject, task.id).await.iter().filter(|&&kind| kind == "covered").count(), 5, "a line that says the same is no news");
+
+    // Counted, the words of what went wrong are left out.
+    lease.record(vec![covered(b"p", &CoverageStatus::Partial("cut at line 9".into())), covered(b"q", &failed)]).await.unwrap();
+    lease.record(vec![covered(b"r", &CoverageStatus::Failed("another \"reason\"".into()))]).await.unwrap();
+    let mut counts = subject.queue.coverage_counts(&[task.number, TaskNumber(999)]).await.unwrap();
+    counts.sort_by_key(|count| format!("{:?}", count.status));
+    let count = |status, files| CoverageCount { task: task.number, status, files };
+    let expected = [
+        count(CoverageStatus::Failed(String::new()), 2),
+        count(CoverageStatus::Partial(String::new()), 1),
+        count(CoverageStatus::Reviewed, 2),
+        count(CoverageStatus::Skipped(SkipReason::Binary), 1),
+    ];
+    assert_eq!(counts, expected);
+    assert_eq!(subject.queue.coverage_counts(&[]).await.unwrap(), []);
 }
 
 async fn pinning_sets_its_time_and_notes_change_nothing<Q: Queue>(subject: Subject<Q>) {
