@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use st_model::claim::{ClaimHold, ClaimMode, ClaimSet, Resource};
-use st_model::coverage::{CoverageEntry, CoverageStatus, allows_clean};
+use st_model::coverage::{CoverageEntry, CoverageStatus};
 use st_model::event::{Event, EventKind, Progress};
 use st_model::finding::{Anchor, Finding, FindingStatus, Severity, Side};
 use st_model::id::TaskNumber;
@@ -48,22 +48,19 @@ pub struct LedgerSummary {
 }
 
 impl LedgerSummary {
-    /// Counts a ledger.
+    /// So many files of one status.
     #[must_use]
-    pub fn of(ledger: &[CoverageEntry]) -> Self {
-        let mut summary = Self { allows_clean: !ledger.is_empty() && allows_clean(ledger), ..Self::default() };
-        for entry in ledger {
-            match entry.status {
-                CoverageStatus::Reviewed => summary.reviewed += 1,
-                CoverageStatus::Partial(_) => summary.partial += 1,
-                CoverageStatus::Skipped(_) => summary.skipped += 1,
-                CoverageStatus::Failed(_) => summary.failed += 1,
-            }
+    pub fn of_files(status: &CoverageStatus, files: u32) -> Self {
+        let none = Self::default();
+        match status {
+            CoverageStatus::Reviewed => Self { reviewed: files, allows_clean: true, ..none },
+            CoverageStatus::Partial(_) => Self { partial: files, ..none },
+            CoverageStatus::Skipped(reason) => Self { skipped: files, allows_clean: reason.allows_clean(), ..none },
+            CoverageStatus::Failed(_) => Self { failed: files, ..none },
         }
-        summary
     }
 
-    /// Ledgers taken together.
+    /// Several taken together. None at all lets nobody say anything.
     #[must_use]
     pub fn sum<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
         parts.into_iter().copied().reduce(Self::plus).unwrap_or_default()

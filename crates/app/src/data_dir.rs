@@ -16,8 +16,7 @@ use crate::{ErrorCode, Problem};
 pub fn default_data_dir(env: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf, Problem> {
     let set = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(chosen) = set("SIDETRACK_DATA_DIR") {
-        return std::path::absolute(&chosen)
-            .map_err(|error| unusable(&chosen, "can't be made absolute", &error, "Give an absolute path in SIDETRACK_DATA_DIR."));
+        return absolute(&chosen);
     }
     if let Some(shared) = set("XDG_DATA_HOME").filter(|path| path.is_absolute()) {
         return Ok(shared.join("sidetrack"));
@@ -30,6 +29,11 @@ pub fn default_data_dir(env: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBu
         )
     })?;
     Ok(if cfg!(target_os = "macos") { home.join("Library/Application Support/sidetrack") } else { home.join(".local/share/sidetrack") })
+}
+
+/// The data directory's absolute path: the engine and its workers run in other folders.
+pub(crate) fn absolute(data_dir: &Path) -> Result<PathBuf, Problem> {
+    std::path::absolute(data_dir).map_err(|error| unusable(data_dir, "can't be made absolute", &error, "Give an absolute path."))
 }
 
 /// Makes the data directory and its `logs` folder (0700), or checks that what is there is ours: a

@@ -24,7 +24,7 @@ pub async fn checks(data_dir: &Path) -> Vec<CheckDto> {
     let on_disk = tokio::task::spawn_blocking(move || [writable(&folder), space(&folder)]);
     let (on_disk, engine, git, bus) = tokio::join!(on_disk, engine(data_dir), git(), bus());
     let mut checks: Vec<CheckDto> = on_disk.map(Vec::from).unwrap_or_default();
-    checks.extend([engine, git, display()]);
+    checks.extend([database(), engine, git, display()]);
     checks.extend(bus);
     checks.push(rules());
     checks
@@ -54,6 +54,11 @@ fn space(data_dir: &Path) -> CheckDto {
         }
         Err(error) => check("free space", false, error.to_string(), FIX),
     }
+}
+
+fn database() -> CheckDto {
+    // An older one is refused when the database is opened.
+    check("database", true, format!("SQLite {}, built in", st_store::library_version()), "")
 }
 
 async fn engine(data_dir: &Path) -> CheckDto {

@@ -29,7 +29,7 @@ pub use detach::{start_detached, start_detached_with};
 
 use crate::client::answers;
 use crate::config::Config;
-use crate::data_dir::prepare_data_dir;
+use crate::data_dir::{absolute, prepare_data_dir};
 use crate::problems::{of_engine, of_store};
 use crate::system::{SystemClock, SystemRandom};
 use crate::{ErrorCode, Problem, reexec, socket};
@@ -148,6 +148,7 @@ impl Shared {
 /// # Errors
 /// When another engine has the directory, or it can't be used.
 pub async fn serve(options: ServeOptions) -> Result<(), Problem> {
+    let options = ServeOptions { data_dir: absolute(&options.data_dir)?, ..options };
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     prepare_data_dir(&options.data_dir)?;
     let signals = Signals::new().map_err(|error| crate::problems::internal(format!("Signals can't be received: {error}")))?;

@@ -32,6 +32,8 @@ use st_model::review::{PinnedInput, ReviewJob};
 pub enum Step {
     /// Reports so many findings, each with a fingerprint of its own.
     Findings(u32),
+    /// Reports so many findings that are nearly as large as a worker may send.
+    LargeFindings(u32),
     /// Reports a file as reviewed.
     Covered(String),
     /// Reports so many files as reviewed.
@@ -62,6 +64,7 @@ pub fn script(steps: &[Step]) -> Vec<u8> {
     for step in steps {
         let line = match step {
             Step::Findings(count) => format!("findings {count}"),
+            Step::LargeFindings(count) => format!("large-findings {count}"),
             Step::Covered(file) => format!("covered {file}"),
             Step::CoveredMany(count) => format!("covered-many {count}"),
             Step::Progress(done, total) => format!("progress {done} {total}"),
@@ -134,6 +137,10 @@ fn run(socket: &Path) -> i32 {
         let number = || rest.parse::<u32>().unwrap();
         match verb {
             "findings" => (0..number()).for_each(|index| broker.say(&BrokerMessage::Finding { finding: Box::new(finding(index)) })),
+            "large-findings" => (0..number()).for_each(|index| {
+                let finding = Finding { body: "x".repeat(200 << 10), ..finding(index) };
+                broker.say(&BrokerMessage::Finding { finding: Box::new(finding) });
+            }),
             "covered" => broker.covered(rest),
             "covered-many" => (0..number()).for_each(|index| broker.covered(&format!("file-{index:05}"))),
             "progress" => {

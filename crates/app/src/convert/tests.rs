@@ -61,6 +61,13 @@ fn entry(name: &str, status: CoverageStatus) -> CoverageEntry {
     CoverageEntry { file: RepoPath::parse(name.as_bytes()).unwrap(), status }
 }
 
+fn summary(ledger: &[CoverageEntry]) -> LedgerSummary {
+    let parts: Vec<LedgerSummary> = ledger.iter().map(|entry| LedgerSummary::of_files(&entry.status, 1)).collect();
+    // The model's own rule, on the same ledger.
+    assert_eq!(LedgerSummary::sum(&parts).allows_clean, !ledger.is_empty() && st_model::coverage::allows_clean(ledger));
+    LedgerSummary::sum(&parts)
+}
+
 fn place(position: u32, slots: u32, holders: &[u64]) -> Place {
     Place { position, slots, holders: holders.iter().map(|number| TaskNumber(*number)).collect(), paused: false, stopping: false }
 }
@@ -129,7 +136,7 @@ fn clean_is_said_only_of_a_finished_review_that_saw_every_file_and_found_nothing
     let clean = |state: TaskState, ledger: &[CoverageEntry], found: u32| {
         let mut task = task(state);
         task.findings.low = found;
-        TaskDto::from_task(&task, &Context { ledger: LedgerSummary::of(ledger), ..Context::default() }).clean
+        TaskDto::from_task(&task, &Context { ledger: summary(ledger), ..Context::default() }).clean
     };
     let seen = || entry("a", CoverageStatus::Reviewed);
     let binary = || entry("b", CoverageStatus::Skipped(SkipReason::Binary));
@@ -151,11 +158,7 @@ fn the_ledger_is_counted_by_status() {
         entry("c", CoverageStatus::Skipped(SkipReason::LockFile)),
         entry("d", CoverageStatus::Failed("died".into())),
     ];
-    let row = TaskDto::from_task(&task(done()), &Context { ledger: LedgerSummary::of(&ledger), ..Context::default() });
-    let parts: Vec<LedgerSummary> = ledger.iter().map(|line| LedgerSummary::of(std::slice::from_ref(line))).collect();
-    assert_eq!(LedgerSummary::sum(&parts), LedgerSummary::of(&ledger));
-    assert_eq!(LedgerSummary::sum(&parts[..3]), LedgerSummary::of(&ledger[..3]));
-    assert_eq!(LedgerSummary::sum(&[]), LedgerSummary::of(&[]));
+    let row = TaskDto::from_task(&task(done()), &Context { ledger: summary(&ledger), ..Context::default() });
     let expected = [("failed", 1), ("reviewed", 2), ("skipped", 1)].map(|(status, count)| (status.to_owned(), count));
     assert_eq!(row.covered, BTreeMap::from(expected));
 }

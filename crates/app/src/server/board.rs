@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use st_engine::schedule::{View, Waiting, plan_dispatch};
 use st_engine::{Engine, EngineStatus};
@@ -24,6 +24,9 @@ use crate::problems::{of_engine, of_store};
 /// How much longer than its making a line is used before it is made anew for a subscriber: a
 /// twentieth of one core at most goes into it, however many tasks wait.
 const REUSE_FACTOR: u32 = 20;
+
+/// Ledgers counted in one query.
+const COUNTED_AT_ONCE: usize = 500;
 
 /// Events read at once while counting a ledger.
 const TALLY_PAGE: u32 = 1000;
@@ -143,6 +146,7 @@ impl Board {
 
     /// Several rows.
     pub(super) async fn rows(&self, tasks: &[Task], line: &Line) -> Result<Vec<TaskDto>, Problem> {
+        self.count_settled(tasks).await?;
         let mut rows = Vec::with_capacity(tasks.len());
         for task in tasks {
             rows.push(self.row(task, line).await?);
@@ -175,15 +179,38 @@ impl Board {
         if !task.state.is_at_rest() {
             return self.tally(task.id).await;
         }
-        let settled = || self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = settled().get(&task.id).copied();
-        if let Some(summary) = known {
+        if let Some(summary) = self.settled().get(&task.id).copied() {
             return Ok(summary);
         }
-        let summary = LedgerSummary::of(&self.engine.store().coverage(task.id).await.map_err(of_store)?);
-        settled().insert(task.id, summary);
-        self.tallies.lock().await.remove(&task.id);
-        Ok(summary)
+        self.count_settled(std::slice::from_ref(task)).await?;
+        Ok(self.settled().get(&task.id).copied().unwrap_or_default())
+    }
+
+    fn settled(&self) -> MutexGuard<'_, HashMap<TaskId, LedgerSummary>> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts the ledgers of those tasks that are at rest and were not counted yet, many at once.
+    async fn count_settled(&self, tasks: &[Task]) -> Result<(), Problem> {
+        let uncounted: Vec<(TaskNumber, TaskId)> = {
+            let settled = self.settled();
+            let wanted = |task: &&Task| task.covered > 0 && task.state.is_at_rest() && !settled.contains_key(&task.id);
+            tasks.iter().filter(wanted).map(|task| (task.number, task.id)).collect()
+        };
+        for some in uncounted.chunks(COUNTED_AT_ONCE) {
+            let numbers: Vec<TaskNumber> = some.iter().map(|(number, _)| *number).collect();
+            let mut ledgers: HashMap<TaskNumber, Vec<LedgerSummary>> = HashMap::new();
+            for counted in self.engine.store().coverage_counts(&numbers).await.map_err(of_store)? {
+                ledgers.entry(counted.task).or_default().push(LedgerSummary::of_files(&counted.status, counted.files));
+            }
+            let mut tallies = self.tallies.lock().await;
+            let mut settled = self.settled();
+            for (number, id) in some {
+                settled.insert(*id, LedgerSummary::sum(ledgers.remove(number).unwrap_or_default().iter()));
+                tallies.remove(id);
+            }
+        }
+        Ok(())
     }
 
     /// Counts the ledger of an open task by what was added since it was last counted: a large
@@ -197,7 +224,7 @@ impl Board {
             tally.seq = last.seq;
             for event in events {
                 if let EventKind::Covered { entry } = event.kind {
-                    tally.lines.insert(entry.file.as_bytes().to_vec(), LedgerSummary::of(std::slice::from_ref(&entry)));
+                    tally.lines.insert(entry.file.as_bytes().to_vec(), LedgerSummary::of_files(&entry.status, 1));
                 }
             }
             tally.summary = LedgerSummary::sum(tally.lines.values());

@@ -71,6 +71,7 @@ fn too_long(bytes: usize) -> Problem {
         format!("The answer has {} MiB, more than one line of the protocol holds", bytes >> 20),
         "Ask for less: `sidetrack list --limit N`, or one task at a time.",
     )
+    .or("Take a task's results as a stream: `sidetrack watch ID --since 0 --json`.")
 }
 
 /// Serves one client until it hangs up, is refused, or `ending` is cancelled.

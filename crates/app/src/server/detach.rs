@@ -10,7 +10,7 @@ use tokio::process::Command;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use crate::client::answers;
-use crate::data_dir::prepare_data_dir;
+use crate::data_dir::{absolute, prepare_data_dir};
 use crate::{ErrorCode, Problem};
 
 /// Set for a process that [`start_detached`] started: it leaves its starter's session, and when
@@ -44,6 +44,7 @@ pub async fn start_detached(program: &Path, data_dir: &Path) -> Result<(), Probl
 /// # Errors
 /// `no_engine` with the reason.
 pub async fn start_detached_with(program: &Path, data_dir: &Path, args: &[&str]) -> Result<(), Problem> {
+    let data_dir = &absolute(data_dir)?;
     prepare_data_dir(data_dir)?;
     let log = StartLog::open(data_dir)?;
     let failed = |why: String| {

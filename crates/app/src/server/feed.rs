@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use st_engine::Tick;
+use st_model::coverage::CoverageStatus;
 use st_model::event::{Event, EventKind};
 use st_model::id::{EventSeq, TaskId, TaskNumber, TaskRef};
 use st_store::Queue as _;
@@ -30,6 +31,9 @@ const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
 
 /// Most events in one batch.
 const BATCH_EVENTS: u32 = 500;
+
+/// Bytes of text after which a batch takes no further event: escaped sixfold it still fits a line.
+const BATCH_BYTES: usize = 8 << 20;
 
 /// Places in line that are pushed when they move.
 const PUSHED_PLACES: u32 = 100;
@@ -181,8 +185,10 @@ impl<'a> Feed<'a> {
     async fn batch(&mut self) -> Result<Option<UpdateDto>, Problem> {
         self.drain();
         let store = self.shared.engine.store();
-        let events = store.events(self.cursor, self.only.map(|(only, _)| only), BATCH_EVENTS).await.map_err(of_store)?;
-        self.backlog = events.len() >= usize::try_from(BATCH_EVENTS).unwrap_or(usize::MAX);
+        let mut events = store.events(self.cursor, self.only.map(|(only, _)| only), BATCH_EVENTS).await.map_err(of_store)?;
+        let fitting = fitting(&events);
+        self.backlog = fitting < events.len() || events.len() >= usize::try_from(BATCH_EVENTS).unwrap_or(usize::MAX);
+        events.truncate(fitting);
         if let Some(mover) = events.iter().rfind(|event| moves_the_line(&event.kind)) {
             self.moved.0 = mover.seq;
         }
@@ -257,6 +263,43 @@ impl<'a> Feed<'a> {
             events.push(EventDto::tick(TaskNumber(row.number), at, &row.progress));
             rows.insert(id, row.clone());
         }
+    }
+}
+
+/// How many of the events go into one batch: at least one.
+fn fitting(events: &[Event]) -> usize {
+    let mut bytes = 0;
+    let full = |event: &Event| {
+        bytes += text_bytes(&event.kind);
+        bytes > BATCH_BYTES
+    };
+    events.iter().position(full).map_or(events.len(), |index| index.max(1))
+}
+
+/// Bytes of the texts in an event that may be long.
+fn text_bytes(kind: &EventKind) -> usize {
+    match kind {
+        EventKind::Finding { finding } => {
+            let patch = finding.suggestion.as_ref().and_then(|suggestion| suggestion.patch.as_ref()).map_or(0, String::len);
+            finding.title.len() + finding.body.len() + finding.quote.len() + patch
+        }
+        EventKind::Note { text } => text.len(),
+        EventKind::Covered { entry } => {
+            let why = match &entry.status {
+                CoverageStatus::Partial(why) | CoverageStatus::Failed(why) => why.len(),
+                CoverageStatus::Reviewed | CoverageStatus::Skipped(_) => 0,
+            };
+            entry.file.as_bytes().len() + why
+        }
+        EventKind::Submitted { .. }
+        | EventKind::Started { .. }
+        | EventKind::PhaseEntered { .. }
+        | EventKind::Pinned { .. }
+        | EventKind::Stopping { .. }
+        | EventKind::Retrying { .. }
+        | EventKind::Requeued { .. }
+        | EventKind::Settled { .. }
+        | EventKind::PriorityChanged { .. } => 0,
     }
 }
 

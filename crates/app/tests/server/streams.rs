@@ -87,6 +87,18 @@ async fn thousands_of_events_reach_a_slow_client_and_a_resumed_one_without_gap()
 }
 
 #[tokio::test]
+async fn events_that_are_large_come_in_more_batches() {
+    let (engine, client) = start().await;
+    submit(&client, &script(&[Step::LargeFindings(200), Step::Done])).await;
+    watch(&client, None).await.rest(1).await;
+    let mut watcher = watch(&client, Some(0)).await;
+    watcher.event(1, "settled").await;
+    assert!((5..=12).contains(&watcher.batches), "{} batches of at most 8 MiB for 40 MiB", watcher.batches);
+    assert_eq!(watcher.events.iter().filter(|event| event.kind == "finding").count(), 200);
+    engine.stop().await;
+}
+
+#[tokio::test]
 async fn a_number_from_the_future_resumes_at_the_end() {
     let (engine, client) = start().await;
     submit(&client, &script(&[Step::Done])).await;
