@@ -60,7 +60,7 @@ fn header(line: &[u8]) -> Result<Header<'_>, &'static str> {
     let rest = rest.strip_prefix(b" +").ok_or("a hunk header without `+` numbers")?;
     let (new, rest) = span(rest)?;
     let section = rest.strip_prefix(b" @@").ok_or("a hunk header that does not end in `@@`")?;
-    Ok(Header { old, new, section: section.strip_prefix(b" ").unwrap_or(section) })
+    Ok(Header { old, new, section: section.strip_prefix(b" ").unwrap_or(section).trim_ascii_end() })
 }
 
 fn span(text: &[u8]) -> Result<((u32, u32), &[u8]), &'static str> {

@@ -28,6 +28,12 @@ pub fn write_file(change: &FileChange) -> Vec<u8> {
         out.extend(write_file(&come));
         return out;
     }
+    // Where nothing else says so, the kind of an unchanged mode must still be said.
+    let says_mode = change.old_mode != change.new_mode || change.old_mode.is_some_and(|mode| mode != FileMode::Regular);
+    if change.status == ChangeStatus::Modified && change.body == ChangeBody::Empty && !says_mode {
+        // Nothing that a patch could state; a bare header would read as one that was cut off.
+        return out;
+    }
     let (old, new) = (change.old_path.as_bytes(), change.path.as_bytes());
     let mut line = |text: String| {
         out.extend_from_slice(text.as_bytes());
@@ -36,12 +42,15 @@ pub fn write_file(change: &FileChange) -> Vec<u8> {
     line(format!("diff --git {} {}", quote("a/", old), quote("b/", new)));
     let mode = |mode: FileMode| format!("{:06o}", mode.git());
     match (change.status, change.old_mode, change.new_mode) {
+        // An empty file has no other line that says that it came or went.
+        (ChangeStatus::Added, _, None) if change.body == ChangeBody::Empty => line("new file mode 100644".into()),
+        (ChangeStatus::Deleted, None, _) if change.body == ChangeBody::Empty => line("deleted file mode 100644".into()),
         (ChangeStatus::Added, _, Some(new)) => line(format!("new file mode {}", mode(new))),
         (ChangeStatus::Deleted, Some(old), _) => line(format!("deleted file mode {}", mode(old))),
-        // Where nothing else says so, the kind of an unchanged mode must still be said.
-        (_, Some(old), Some(new)) if old != new || old != FileMode::Regular => {
-            line(format!("old mode {}", mode(old)));
-            line(format!("new mode {}", mode(new)));
+        (ChangeStatus::Added | ChangeStatus::Deleted, _, _) => {}
+        (_, old_mode, new_mode) if says_mode => {
+            old_mode.into_iter().for_each(|old| line(format!("old mode {}", mode(old))));
+            new_mode.into_iter().for_each(|new| line(format!("new mode {}", mode(new))));
         }
         _ => {}
     }

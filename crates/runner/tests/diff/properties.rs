@@ -174,8 +174,8 @@ proptest! {
     fn applying_a_comparison_gives_the_new_text_and_back(old in any_text(), new in any_text()) {
         let hunks = compare(&old, &new);
         well_formed(&hunks)?;
-        prop_assert_eq!(apply(&old, &hunks).unwrap(), new.clone());
-        prop_assert_eq!(apply(&new, &reversed(&hunks)).unwrap(), old.clone());
+        prop_assert_eq!(&apply(&old, &hunks).unwrap(), &new);
+        prop_assert_eq!(&apply(&new, &reversed(&hunks)).unwrap(), &old);
         prop_assert_eq!(hunks.is_empty(), old == new);
         let far = hunks.windows(2).all(|pair| pair[1].old_start > pair[0].old_start + pair[0].old_lines.saturating_sub(1));
         prop_assert!(far);
@@ -386,6 +386,12 @@ fn check_consistent(patch: &[u8]) -> Result<(), TestCaseError> {
     }
     for entry in &parsed.broken {
         prop_assert!(seen.insert(entry.file.clone()), "{} twice: {}", entry.file, patch.escape_ascii());
+    }
+    let written = write_patch(&parsed.change);
+    if !written.is_empty() {
+        let again = parse_patch(&written).map_err(|problem| TestCaseError::fail(format!("{problem}: {}", written.escape_ascii())))?;
+        prop_assert_eq!(again.broken, vec![], "{}", written.escape_ascii());
+        prop_assert_eq!(again.change.line_counts(), parsed.change.line_counts(), "{}", written.escape_ascii());
     }
     let series = parsed.notes.iter().any(|note| note.contains("collapsed"));
     let renames = parsed.change.files.iter().any(|file| file.old_path != file.path);

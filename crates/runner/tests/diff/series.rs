@@ -219,7 +219,7 @@ fn encoded_mails_are_decoded_and_their_subjects_too() {
         assert_eq!(parsed.change.commits, ["Grüße an alle"], "{headers}");
         assert_eq!(parsed.change.files, read(&diff).change.files, "{headers}");
     }
-    let cut = base64::engine::general_purpose::STANDARD.encode(diff.clone() + "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1,2 +1 @@\n-a\n");
+    let cut = base64::engine::general_purpose::STANDARD.encode(diff + "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1,2 +1 @@\n-a\n");
     let parsed = read(&mail("x", "Content-Transfer-Encoding: base64\n", &cut));
     let CoverageStatus::Failed(why) = &parsed.broken[0].status else { panic!("failed") };
     assert!(why.contains("of the decoded body of mail 1"), "{why}");
