@@ -7,6 +7,7 @@ mod cancel;
 mod crash;
 mod fixtures;
 mod killed_engine;
+mod links;
 mod queue;
 mod results;
 mod worker;
