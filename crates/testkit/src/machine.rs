@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{Read, Write as _};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -31,6 +32,9 @@ pub fn program() -> PathBuf {
 #[derive(Debug)]
 pub struct Machine {
     root: TempDir,
+    /// User and group that commands run as, when not ours.
+    user: Option<u32>,
+    program: PathBuf,
 }
 
 /// How a command ended.
@@ -58,7 +62,35 @@ impl Machine {
         for folder in ["home", "work", "tmp"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
-        Self { root }
+        Self { root, user: None, program: program() }
+    }
+
+    /// A fresh machine whose user may not read everything: when the tests run as root, its
+    /// commands run as the user that owns nothing (`nobody`).
+    #[must_use]
+    pub fn unprivileged() -> Self {
+        /// `nobody` on every common system.
+        const NOBODY: u32 = 65_534;
+        let mut machine = Self::new();
+        if rustix::process::getuid().is_root() {
+            machine.user = Some(NOBODY);
+            machine.give(machine.root.path());
+            // The build folder may be closed to that user.
+            let copy = machine.root.path().join("sidetrack");
+            std::fs::copy(&machine.program, &copy).unwrap();
+            machine.program = copy;
+            for folder in ["home", "work", "tmp"] {
+                machine.give(&machine.root.path().join(folder));
+            }
+        }
+        machine
+    }
+
+    /// Makes a path the user's own.
+    pub fn give(&self, path: &Path) {
+        if let Some(user) = self.user {
+            std::os::unix::fs::chown(path, Some(user), Some(user)).unwrap();
+        }
     }
 
     /// Its data directory.
@@ -79,13 +111,14 @@ impl Machine {
         let path = self.work().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
+        self.give(&path);
         path
     }
 
     /// `sidetrack ARGS` in the scratch space, nothing of the caller's environment but `PATH`.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new(program());
+        let mut command = Command::new(&self.program);
         command
             .args(args)
             .env_clear()
@@ -97,6 +130,9 @@ impl Machine {
             .env("LANG", "C.UTF-8")
             .current_dir(self.work())
             .stdin(Stdio::null());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         command
     }
 
@@ -145,12 +181,29 @@ impl Machine {
     }
 
     /// Starts an engine as a child of this process, so that a test can kill it.
+    ///
+    /// A child that the engine before was just forking when it was killed holds the lock until it
+    /// is gone, and an engine that finds the lock taken ends with 7; then another one is started.
+    ///
+    /// # Panics
+    /// When none answers within [`PATIENCE`].
     #[must_use]
     pub fn serve(&self, args: &[&str]) -> Engine {
-        let mut command = self.command(&[&["serve"], args].concat());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let engine = Engine { child: command.spawn().unwrap() };
-        self.wait_for_engine();
+        let start = || {
+            let mut command = self.command(&[&["serve"], args].concat());
+            command.stdout(Stdio::null()).stderr(Stdio::piped());
+            Engine { child: command.spawn().unwrap() }
+        };
+        let mut engine = start();
+        let answers = wait_until(PATIENCE, || {
+            match engine.ended() {
+                None => {}
+                Some(7) => engine = start(),
+                Some(code) => panic!("the engine ended with {code}: {}", engine.words()),
+            }
+            self.engine_pid() == Some(engine.pid())
+        });
+        assert!(answers, "no engine answers");
         engine
     }
 
@@ -235,6 +288,15 @@ impl Engine {
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// What it said on standard error, once it has ended.
+    fn words(&mut self) -> String {
+        let mut words = String::new();
+        if let Some(stderr) = self.child.stderr.as_mut() {
+            let _ = stderr.read_to_string(&mut words);
+        }
+        words
     }
 
     /// Whether it has ended by itself, and with what code.
