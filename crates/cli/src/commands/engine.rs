@@ -16,6 +16,10 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit;
 
+/// Between two looks at whether a stopped engine is gone, and how many there are: 10 s in all.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
+const MOST_LOOKS: usize = 400;
+
 /// Days of engine log that are kept.
 const LOG_DAYS: usize = 5;
 
@@ -97,7 +101,22 @@ pub(super) async fn stop(context: &Context, now: bool) -> Outcome {
         context.output.note(&format!("Waiting for {tasks} to finish. `sidetrack stop --now` puts them back in the queue instead."));
     }
     while stream.updates.recv().await.is_some() {}
+    // Its last steps come after the stream: the command that follows must not meet an engine on
+    // its way out. One that somebody else started meanwhile is none of ours.
+    let mut again = tokio::time::interval(LOOK_AGAIN);
+    for _ in 0..MOST_LOOKS {
+        again.tick().await;
+        match context.connect_running().await {
+            Ok(client) if client.call(Call::Status).await.map_or(true, |reply| is_stopping(&reply)) => {}
+            Err(problem) if problem.code != ErrorCode::NoEngine => {}
+            Ok(_) | Err(_) => break,
+        }
+    }
     stopped(context, "The engine has ended. Waiting tasks stay queued.")
+}
+
+fn is_stopping(reply: &Reply) -> bool {
+    matches!(reply, Reply::Status(status) if status.stopping)
 }
 
 fn stopped(context: &Context, words: &str) -> Outcome {

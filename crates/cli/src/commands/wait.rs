@@ -63,7 +63,8 @@ pub(super) async fn wait(context: &Context, client: Client, task: TaskDto, fail_
 async fn follow(subscription: &mut Subscription, number: u64, since: &mut u64, view: &mut View<'_>) -> Result<Next, CliError> {
     let snapshot = &subscription.snapshot;
     let now = snapshot.tasks.iter().find(|task| task.number == number);
-    if now.is_some_and(|task| is_at_rest(task.state)) && snapshot.seq <= *since {
+    // Whatever was found is in the result; there is nothing to wait for.
+    if now.is_some_and(|task| is_at_rest(task.state)) {
         return Ok(Next::Rested);
     }
     let mut stopping = snapshot.status.stopping;

@@ -44,15 +44,12 @@ async fn stream(
     number: Option<u64>,
     since: &mut Option<u64>,
 ) -> Result<bool, CliError> {
-    let start = subscription.snapshot.seq;
     let resting = resting(subscription, number).cloned();
-    let from = *since.get_or_insert(start);
-    if let Some(task) = &resting
-        && from >= start
-    {
+    if let (Some(task), None) = (&resting, *since) {
         say_rest(context, task)?;
         return Ok(true);
     }
+    since.get_or_insert(subscription.snapshot.seq);
     loop {
         // What a resting task has left to tell is in the store already and comes at once; when
         // nothing comes, the last event was before `since`.
@@ -72,8 +69,6 @@ async fn stream(
             print(context, event)?;
             rested |= number.is_some() && event.kind == "settled";
         }
-        // A task that rested before we came may have no event left to bring.
-        rested |= resting.is_some() && update.seq >= start;
         *since = Some(update.seq.max(since.unwrap_or(0)));
         if rested {
             return Ok(true);
