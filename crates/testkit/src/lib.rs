@@ -16,6 +16,7 @@ pub mod engine;
 pub mod host;
 pub mod machine;
 pub mod patch;
+pub mod real_crate;
 pub mod repo;
 pub mod stream;
 pub mod worker;
