@@ -57,7 +57,7 @@ fn finding(id: u32, file: &str, line: u32, severity: &str) -> FindingDto {
         severity: severity.into(),
         rule: "security.sql-concat".into(),
         title: "SQL text is put together from a variable".into(),
-        body: "Whoever controls `name` controls the query. Bind it as a parameter.".into(),
+        body: "Whoever controls `name` controls the query. Bind it as a parameter.\n\n**Fix:** Use `?`.".into(),
         quote: "\tdb.execute(\"select \" + name)".into(),
         anchor: "exact".into(),
         suggestion: None,

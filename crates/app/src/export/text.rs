@@ -80,8 +80,9 @@ pub fn one(finding: &FindingDto, look: &Look) -> String {
     let rule = look.paint(FAINT, &visible(&finding.rule));
     let _ = writeln!(out, "  {severity} · {place} · {title}  {rule}");
     excerpt(&mut out, finding, look);
-    for line in wrap(&visible(&finding.body), look.width.saturating_sub(4).max(40)) {
-        let _ = writeln!(out, "    {line}");
+    // The stars of Markdown's strong text would only be in the way here.
+    for line in wrap(&finding.body.replace("**", ""), look.width.saturating_sub(4).max(40)) {
+        let _ = writeln!(out, "    {}", visible(&line));
     }
     if let Some(patch) = finding.suggestion.as_ref().and_then(|suggestion| suggestion.patch.as_deref()) {
         let _ = writeln!(out, "    {}", look.paint(FAINT, "suggested change:"));
