@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use st_model::broker::LogLevel;
-use st_model::change::{ChangeBody, FileChange};
+use st_model::change::{ChangeBody, ChangeStatus, FileChange};
 use st_model::coverage::{CoverageStatus, SkipReason};
 use st_model::finding::{Finding, Side};
 use st_model::port::Clock;
@@ -110,7 +110,7 @@ fn review(pack: &Pack, config: &Config, clock: &dyn Clock, input: FileInput<'_>)
     let is_generated = config.counts_as_generated(&path)
         || classify::is_generated_by_name(&change.path)
         || new.as_ref().is_some_and(|side| classify::is_generated_by_content(side, change.path.extension().as_deref()));
-    let facts = Facts::of(&change.path, new.as_ref());
+    let facts = Facts::of(&change.path, change.status != ChangeStatus::Added, new.as_ref());
     let mut file = FileView {
         change,
         path,

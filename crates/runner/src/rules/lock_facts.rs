@@ -25,6 +25,8 @@ pub struct Facts {
     pub(crate) folder: String,
     pub(crate) ecosystem: Ecosystem,
     pub(crate) kind: Kind,
+    /// Whether the file was there before the change.
+    pub(crate) existed: bool,
 }
 
 /// Manifest or lock file.
@@ -60,7 +62,7 @@ fn ecosystem_of(name: &str) -> Option<(Ecosystem, bool)> {
 
 impl Facts {
     /// What a file says, if it is a manifest or a lock file.
-    pub(crate) fn of(path: &RepoPath, side: Option<&SideView>) -> Option<Self> {
+    pub(crate) fn of(path: &RepoPath, existed: bool, side: Option<&SideView>) -> Option<Self> {
         let text = path.as_str()?;
         let name = text.rsplit('/').next()?;
         let (ecosystem, is_lock) = ecosystem_of(name)?;
@@ -72,7 +74,7 @@ impl Facts {
         } else {
             Kind::Manifest { added: side.map(|side| required(ecosystem, side)).unwrap_or_default() }
         };
-        Some(Self { folder, ecosystem, kind })
+        Some(Self { folder, ecosystem, kind, existed })
     }
 }
 
@@ -163,7 +165,7 @@ mod tests {
 
     fn facts(path: &str, text: &str) -> Kind {
         let side = SideView::new(text.as_bytes(), true, |_| true, |_| true);
-        Facts::of(&RepoPath::parse(path.as_bytes()).unwrap(), Some(&side)).unwrap().kind
+        Facts::of(&RepoPath::parse(path.as_bytes()).unwrap(), true, Some(&side)).unwrap().kind
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Inputs made to break a reviewer.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use proptest::prelude::*;
 use st_model::broker::WorkerEnd;
 use st_model::coverage::CoverageStatus;
+use st_model::port::Clock;
 use st_model::port::testing::ManualClock;
 use st_model::problem::ErrorCode;
+use st_model::time::Timestamp;
 use st_runner::rules::language::Language;
 
 use crate::support::{Folder, run_in};
@@ -66,6 +71,35 @@ fn a_missing_blob_fails_its_file_alone() {
     assert!(matches!(outcome.ledger()[0].1, CoverageStatus::Failed(_)));
     assert_eq!(outcome.rules(), ["security.eval"]);
     assert!(matches!(outcome.end, WorkerEnd::Partial { .. }));
+}
+
+/// A clock on which every look takes a second.
+#[derive(Debug, Default)]
+struct Hurrying(AtomicU64);
+
+impl Clock for Hurrying {
+    fn now(&self) -> Timestamp {
+        Timestamp(0)
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_secs(self.0.fetch_add(1, Ordering::SeqCst))
+    }
+}
+
+#[test]
+fn a_file_that_takes_too_long_fails_alone_and_says_so() {
+    let text = "x = [1, 2, 3]\n".repeat(20_000);
+    let folder = Folder::new().file("slow.py", None, Some(text.as_bytes())).file("quick.py", None, Some(b"eval(q)\n"));
+    let outcome = folder.review_by(&Hurrying::default());
+    assert!(
+        matches!(&outcome.ledger()[0].1, CoverageStatus::Failed(why) if why.contains("longer than its time")),
+        "{:?}",
+        outcome.ledger()
+    );
+    assert_eq!(outcome.ledger()[1].1, CoverageStatus::Reviewed);
+    assert_eq!(outcome.rules(), ["security.eval"]);
+    assert!(matches!(&outcome.end, WorkerEnd::Partial { problem } if problem.message.contains("1 of 2 files")), "{:?}", outcome.end);
 }
 
 fn review_bytes(language: Language, old: Option<&[u8]>, new: &[u8]) {

@@ -10,9 +10,10 @@ use st_model::coverage::{CoverageEntry, CoverageStatus};
 use st_model::event::Progress;
 use st_model::finding::Finding;
 use st_model::path::RepoPath;
+use st_model::port::Clock;
 use st_model::review::{PinnedFile, PinnedInput, ReviewJob, RunnerName};
 use st_model::version::{BlobId, FileMode, VersionPointer};
-use st_runner::review::{Sink, run};
+use st_runner::review::{Sink, run, run_with};
 use tempfile::TempDir;
 
 /// What a review said, in order.
@@ -142,6 +143,14 @@ impl Folder {
 
     pub(crate) fn review_patch(&self, patch: &[u8]) -> Outcome {
         self.run(&self.job(PinnedInput::Patch { blob: self.blob(patch) }))
+    }
+
+    pub(crate) fn review_by(&self, clock: &dyn Clock) -> Outcome {
+        let job = self.job(PinnedInput::Files { files: self.files.clone(), commits: Vec::new() });
+        fs::write(self.dir.path().join("job.json"), serde_json::to_vec(&job).unwrap()).unwrap();
+        let mut collector = Collector(Vec::new());
+        let end = run_with(self.dir.path(), &mut collector, clock);
+        Outcome { end, said: collector.0 }
     }
 
     fn run(&self, job: &ReviewJob) -> Outcome {

@@ -40,8 +40,8 @@ pub(crate) fn not_changed(facts: &[Facts]) -> Vec<(usize, Remark)> {
     for (index, manifest) in facts.iter().enumerate() {
         let Kind::Manifest { added } = &manifest.kind else { continue };
         let Some((line, name)) = added.first() else { continue };
-        // A library's lock file is often not kept; an application's package manager keeps one.
-        if matches!(manifest.ecosystem, Ecosystem::Python) || locks_of(facts, manifest).next().is_some() {
+        // A new manifest may have no lock file yet.
+        if !manifest.existed || matches!(manifest.ecosystem, Ecosystem::Python) || locks_of(facts, manifest).next().is_some() {
             continue;
         }
         let detail = format!("The requirement on `{name}` changed and no lock file is part of the change.");
