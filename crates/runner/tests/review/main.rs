@@ -1,4 +1,11 @@
 //! Whole reviews: from a manifest and blobs on disk to findings and ledger.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "test support: a failure here is a failed test"
+)]
 
 mod corpus;
 mod hostile;
