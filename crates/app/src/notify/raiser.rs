@@ -1,19 +1,33 @@
 //! Raising notices through the desktop's notification service (Desktop Notifications 1.2).
 //!
-//! One connection for all notices and one stream for all answers. The usual library opens a
-//! connection a notice and rebuilds its stream of signals on each turn, by which answers that
-//! arrive together are lost (research/ui.md §2, row 2).
+//! `notify-rust` shows them; a click is listened for with two ears, and the first to hear one
+//! takes it ([`Live::take`]):
+//!
+//! - The handle that the library gives for a shown notice is kept and waited on ([`held`]). It has a
+//!   connection of its own, and a service that answers the sender alone (GNOME, dunst) is heard
+//!   there and nowhere else. Its wait begins a new stream of signals after each signal, by which
+//!   those that arrive together are lost, and only so many connections are kept.
+//! - One connection of ours, one stream for all notices, misses nothing and costs the same for any
+//!   number of them; it hears what a service tells everybody (KDE, mako, xfce).
+//!
+//! A notice is replaced over the connection that showed it: GNOME refuses it from another one.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod held;
+mod live;
+
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use notify_rust::{Hint, Notification, Urgency};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{Instant, timeout};
+use tokio_util::task::AbortOnDropHandle;
 use zbus::export::ordered_stream::OrderedStreamExt as _;
+use zbus::{Connection, MatchRule, MessageStream};
 
-use zbus::{Connection, MatchRule, MessageStream, Variant};
-
+use self::held::{Held, replace};
+use self::live::{Live, Place, Shows};
 use super::{Folding, Notice, Outcome, Shown};
 
 /// What is done when a notice is clicked; gets the task's number. Called on a runtime thread.
@@ -22,42 +36,27 @@ pub type OnOpen = Arc<dyn Fn(u64) + Send + Sync>;
 /// Longest wait for the service.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Shown notices whose click is waited for; an older one's click opens nothing any more, and
-/// its task stays marked in the list.
-const MOST_LIVE: usize = 64;
-
 /// Answers that wait to be looked at: more than there are live notices, each of which gives at
 /// most a click and a close.
 const SIGNALS: std::num::NonZeroUsize = std::num::NonZeroUsize::new(256).unwrap();
 
-/// How long a click is waited for.
-const LIVE: Duration = Duration::from_secs(24 * 3600);
-
 /// Name of the desktop entry, by which desktops find our icon and settings.
 const DESKTOP_ENTRY: &str = "sidetrack";
 
-#[zbus::proxy(
-    interface = "org.freedesktop.Notifications",
-    default_service = "org.freedesktop.Notifications",
-    default_path = "/org/freedesktop/Notifications"
-)]
-trait Notifications {
-    /// Shows a notification and returns its id.
-    #[expect(clippy::too_many_arguments, reason = "the specification's own signature")]
-    fn notify(
-        &self,
-        app_name: &str,
-        replaces_id: u32,
-        app_icon: &str,
-        summary: &str,
-        body: &str,
-        actions: &[&str],
-        hints: HashMap<&str, Variant<'_>>,
-        expire_timeout: i32,
-    ) -> zbus::Result<u32>;
+const INTERFACE: &str = "org.freedesktop.Notifications";
+const PATH: &str = "/org/freedesktop/Notifications";
 
-    /// What the service can do.
-    fn get_capabilities(&self) -> zbus::Result<Vec<String>>;
+/// Why a notice was not shown.
+#[derive(Debug, thiserror::Error)]
+enum RaiseError {
+    #[error(transparent)]
+    Bus(#[from] zbus::Error),
+    #[error(transparent)]
+    Show(#[from] notify_rust::error::Error),
+    #[error("no thread can be started: {0}")]
+    Thread(#[source] std::io::Error),
+    #[error("the connection that showed the notice has ended")]
+    Ended,
 }
 
 /// Raises notices. Cheap to clone; engine and window use the same.
@@ -86,58 +85,12 @@ struct Session {
 }
 
 struct Service {
-    proxy: NotificationsProxy<'static>,
     capabilities: HashSet<String>,
     live: Arc<Mutex<Live>>,
-    listener: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.listener.abort();
-    }
-}
-
-/// What a shown notice stands for: one place a task, and one for the summary of a burst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
-    Task(u64),
-    Burst,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Shows {
-    id: u32,
-    place: Place,
-    opens: u64,
-    since: Instant,
-}
-
-/// Notices that are shown and were neither clicked nor closed.
-#[derive(Debug, Default)]
-struct Live {
-    shown: VecDeque<Shows>,
-}
-
-impl Live {
-    /// The id that a notice at `place` replaces; 0 for none.
-    fn replaces(&self, place: Place) -> u32 {
-        self.shown.iter().find(|shows| shows.place == place).map_or(0, |shows| shows.id)
-    }
-
-    fn keep(&mut self, shows: Shows) {
-        let (id, place, now) = (shows.id, shows.place, shows.since);
-        self.shown.retain(|shows| shows.id != id && shows.place != place && now.duration_since(shows.since) < LIVE);
-        self.shown.push_back(shows);
-        while self.shown.len() > MOST_LIVE {
-            self.shown.pop_front();
-        }
-    }
-
-    fn take(&mut self, id: u32) -> Option<Shows> {
-        let index = self.shown.iter().position(|shows| shows.id == id)?;
-        self.shown.remove(index)
-    }
+    /// Held while a notice is being shown: an answer that comes before its notice is known waits.
+    showing: Arc<AsyncMutex<()>>,
+    on_open: OnOpen,
+    listener: AbortOnDropHandle<()>,
 }
 
 impl Raiser {
@@ -166,7 +119,7 @@ impl Raiser {
         }
     }
 
-    async fn show(&self, session: &mut Session, shown: &Shown) -> zbus::Result<()> {
+    async fn show(&self, session: &mut Session, shown: &Shown) -> Result<(), RaiseError> {
         if session.service.as_ref().is_none_or(|service| service.listener.is_finished()) {
             session.service = Some(Service::connect(Arc::clone(&self.inner.on_open)).await?);
         }
@@ -184,49 +137,84 @@ impl Session {
 }
 
 impl Service {
-    async fn connect(on_open: OnOpen) -> zbus::Result<Self> {
+    async fn connect(on_open: OnOpen) -> Result<Self, RaiseError> {
         let connection = Connection::session().await?;
-        let proxy = NotificationsProxy::new(&connection).await?;
-        let rule = MatchRule::builder()
-            .msg_type(zbus::message::Type::Signal)
-            .interface("org.freedesktop.Notifications")
-            .path("/org/freedesktop/Notifications")
-            .build()?;
+        let rule = MatchRule::builder().msg_type(zbus::message::Type::Signal).interface(INTERFACE).path(PATH).build()?;
         let signals = MessageStream::for_match_rule(rule, &connection, Some(SIGNALS)).await?;
-        let capabilities = proxy.get_capabilities().await.unwrap_or_default().into_iter().collect();
-        let live = Arc::new(Mutex::new(Live::default()));
-        let listener = tokio::spawn(listen(signals, Arc::clone(&live), on_open));
-        Ok(Self { proxy, capabilities, live, listener })
+        // The library asks this in a blocking form alone.
+        let capabilities = connection.call_method(Some(INTERFACE), PATH, Some(INTERFACE), "GetCapabilities", &()).await;
+        let capabilities = capabilities.and_then(|answer| answer.body().deserialize::<Vec<String>>()).unwrap_or_default();
+        let (live, showing) = (Arc::new(Mutex::new(Live::default())), Arc::default());
+        let listener = listen(signals, Arc::clone(&live), Arc::clone(&showing), Arc::clone(&on_open));
+        let listener = AbortOnDropHandle::new(tokio::spawn(listener));
+        Ok(Self { capabilities: capabilities.into_iter().collect(), live, showing, on_open, listener })
     }
 
-    async fn show(&self, shown: &Shown) -> zbus::Result<()> {
+    async fn show(&self, shown: &Shown) -> Result<(), RaiseError> {
         let (notice, place) = match shown {
             Shown::Alone(notice) => (notice, Place::Task(notice.task)),
             Shown::Folded(notice) => (notice, Place::Burst),
         };
-        let live = || self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let replaces = live().replaces(place);
-        let body = if self.capabilities.contains("body-markup") { escape(&notice.body) } else { notice.body.clone() };
-        // A service without actions ignores them.
-        let actions = ["default", "Open"];
-        let id = self.proxy.notify("Sidetrack", replaces, DESKTOP_ENTRY, &notice.title, &body, &actions, hints(notice), -1).await?;
-        live().keep(Shows { id, place, opens: notice.task, since: Instant::now() });
+        let mut notification = self.notification(notice);
+        let _showing = self.showing.lock().await;
+        let (replaces, held) = {
+            let live = lock(&self.live);
+            let replaces = live.replaces(place);
+            (replaces, replaces.and_then(|id| live.held(id)).map(Held::replacements))
+        };
+        let (id, handle) = if let Some(held) = held {
+            (replace(&held, notification).await?, None)
+        } else {
+            if let Some(id) = replaces {
+                notification.id(id);
+            }
+            let handle = notification.show_async().await?;
+            (handle.id(), Some(handle))
+        };
+        let mut live = lock(&self.live);
+        live.keep(Shows { id, place, opens: notice.task, since: Instant::now() });
+        if let Some(handle) = handle {
+            let (shown, on_open) = (Arc::clone(&self.live), Arc::clone(&self.on_open));
+            live.hold(Held::new(handle, move |opens| answered(&shown, &on_open, id, opens)));
+        }
         Ok(())
+    }
+
+    fn notification(&self, notice: &Notice) -> Notification {
+        let (urgency, category) = match notice.outcome {
+            Outcome::Clean => (Urgency::Low, "transfer.complete"),
+            Outcome::Findings | Outcome::Unseen => (Urgency::Normal, "transfer.complete"),
+            Outcome::Partial | Outcome::Failed => (Urgency::Normal, "transfer.error"),
+            Outcome::NeedsYou => (Urgency::Critical, "transfer.error"),
+        };
+        let is_markup = self.capabilities.contains("body-markup");
+        let body = if is_markup { escape(&notice.body) } else { notice.body.clone() };
+        Notification::new()
+            .appname("Sidetrack")
+            .icon(DESKTOP_ENTRY)
+            .summary(&notice.title)
+            .body(&body)
+            // A service without actions ignores them.
+            .action("default", "Open")
+            .hint(Hint::DesktopEntry(DESKTOP_ENTRY.into()))
+            .hint(Hint::Category(category.into()))
+            .urgency(urgency)
+            .finalize()
     }
 }
 
-fn hints(notice: &Notice) -> HashMap<&'static str, Variant<'static>> {
-    let (urgency, category): (u8, _) = match notice.outcome {
-        Outcome::Clean => (0, "transfer.complete"),
-        Outcome::Findings | Outcome::Unseen => (1, "transfer.complete"),
-        Outcome::Partial | Outcome::Failed => (1, "transfer.error"),
-        Outcome::NeedsYou => (2, "transfer.error"),
-    };
-    HashMap::from([
-        ("desktop-entry", Variant::from(DESKTOP_ENTRY)),
-        ("urgency", Variant::from(urgency)),
-        ("category", Variant::from(category)),
-    ])
+fn lock(live: &Mutex<Live>) -> std::sync::MutexGuard<'_, Live> {
+    live.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A notice was clicked (`opens`) or closed.
+fn answered(live: &Mutex<Live>, on_open: &OnOpen, id: u32, opens: bool) {
+    let shows = lock(live).take(id);
+    if let Some(shows) = shows
+        && opens
+    {
+        on_open(shows.opens);
+    }
 }
 
 /// Text as the service's markup.
@@ -234,63 +222,29 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-async fn listen(mut signals: MessageStream, live: Arc<Mutex<Live>>, on_open: OnOpen) {
+async fn listen(mut signals: MessageStream, live: Arc<Mutex<Live>>, showing: Arc<AsyncMutex<()>>, on_open: OnOpen) {
     while let Some(message) = signals.next().await {
         let Ok(message) = message else { return };
         let header = message.header();
-        let take = |id| live.lock().unwrap_or_else(PoisonError::into_inner).take(id);
-        match header.member().map(|member| member.as_str()) {
-            Some("ActionInvoked") => {
-                if let Ok((id, action)) = message.body().deserialize::<(u32, String)>()
-                    && action == "default"
-                    && let Some(shows) = take(id)
-                {
-                    on_open(shows.opens);
-                }
-            }
-            Some("NotificationClosed") => {
-                if let Ok((id, _reason)) = message.body().deserialize::<(u32, u32)>() {
-                    take(id);
-                }
-            }
-            Some(_) | None => {}
-        }
+        let (id, opens) = match header.member().map(|member| member.as_str()) {
+            Some("ActionInvoked") => match message.body().deserialize::<(u32, String)>() {
+                Ok((id, action)) if action == "default" => (id, true),
+                Ok(_) | Err(_) => continue,
+            },
+            Some("NotificationClosed") => match message.body().deserialize::<(u32, u32)>() {
+                Ok((id, _reason)) => (id, false),
+                Err(_) => continue,
+            },
+            Some(_) | None => continue,
+        };
+        drop(showing.lock().await);
+        answered(&live, &on_open, id, opens);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn shows(id: u32, task: u64, since: Instant) -> Shows {
-        Shows { id, place: Place::Task(task), opens: task, since }
-    }
-
-    #[test]
-    fn a_later_notice_of_a_task_replaces_the_earlier_one() {
-        let mut live = Live::default();
-        let now = Instant::now();
-        live.keep(shows(7, 42, now));
-        assert_eq!(live.replaces(Place::Task(42)), 7);
-        assert_eq!(live.replaces(Place::Burst), 0);
-        live.keep(shows(7, 42, now));
-        assert_eq!(live.shown.len(), 1);
-        assert_eq!(live.take(7).unwrap().opens, 42);
-        assert!(live.take(7).is_none());
-    }
-
-    #[test]
-    fn clicks_are_waited_for_a_bounded_number_and_time() {
-        let mut live = Live::default();
-        let now = Instant::now();
-        for number in 0..100 {
-            live.keep(shows(number, u64::from(number), now));
-        }
-        assert_eq!(live.shown.len(), MOST_LIVE);
-        assert!(live.take(0).is_none());
-        live.keep(shows(200, 200, now + LIVE));
-        assert_eq!(live.shown.len(), 1);
-    }
+    use super::escape;
 
     #[test]
     fn a_body_is_no_markup() {

@@ -1,5 +1,6 @@
 //! Notifications of an engine, seen by a notification service on a session bus of its own.
 
+use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -54,21 +55,37 @@ struct Shown {
     hints: Vec<String>,
 }
 
+/// Who hears of an answer.
+#[derive(Clone, Copy, PartialEq)]
+enum Tells {
+    Everybody,
+    /// Whoever showed the notification, who alone can replace it.
+    Sender,
+}
+
 /// A notification service that records.
 struct Recorder {
     connection: Connection,
+    tells: Tells,
     shown: Arc<Mutex<Vec<Shown>>>,
+    /// Who showed the notification with that id.
+    senders: Arc<Mutex<HashMap<u32, String>>>,
 }
 
-type NotifyArguments = (String, u32, String, String, String, Vec<String>, std::collections::HashMap<String, zbus::OwnedVariant>, i32);
+type NotifyArguments = (String, u32, String, String, String, Vec<String>, HashMap<String, zbus::OwnedVariant>, i32);
 
 impl Recorder {
     async fn start(bus: &Bus) -> Self {
+        Self::start_telling(bus, Tells::Everybody).await
+    }
+
+    async fn start_telling(bus: &Bus, tells: Tells) -> Self {
         let connection = zbus::connection::Builder::address(bus.address.as_str()).build().await.unwrap();
         let shown = Arc::new(Mutex::new(Vec::new()));
+        let senders = Arc::new(Mutex::new(HashMap::new()));
         let mut calls = MessageStream::from(&connection);
         connection.request_name(INTERFACE).await.unwrap();
-        let (answering, record) = (connection.clone(), Arc::clone(&shown));
+        let (answering, record, known) = (connection.clone(), Arc::clone(&shown), Arc::clone(&senders));
         tokio::spawn(async move {
             while let Some(Ok(message)) = calls.next().await {
                 let header = message.header();
@@ -81,18 +98,26 @@ impl Recorder {
                         let (_, replaces, _, title, body, actions, hints, _) = message.body().deserialize::<NotifyArguments>().unwrap();
                         let mut hints: Vec<String> = hints.into_keys().collect();
                         hints.sort();
+                        let sender = header.sender().unwrap().to_string();
+                        let owner = known.lock().unwrap().get(&replaces).cloned();
+                        if tells == Tells::Sender && owner.is_some_and(|owner| owner != sender) {
+                            let name = "org.freedesktop.DBus.Error.InvalidArgs";
+                            answering.reply_error(&header, name, &"Invalid notification ID").await.unwrap();
+                            continue;
+                        }
                         let id = {
                             let mut record = record.lock().unwrap();
                             record.push(Shown { replaces, title, body, actions, hints });
                             if replaces == 0 { u32::try_from(record.len()).unwrap() } else { replaces }
                         };
+                        known.lock().unwrap().insert(id, sender);
                         answering.reply(&header, &id).await.unwrap();
                     }
                     _ => {}
                 }
             }
         });
-        Self { connection, shown }
+        Self { connection, tells, shown, senders }
     }
 
     fn shown(&self) -> Vec<Shown> {
@@ -105,8 +130,13 @@ impl Recorder {
     }
 
     async fn click(&self, id: u32) {
-        self.connection.emit_signal(None::<()>, PATH, INTERFACE, "ActionInvoked", &(id, "default")).await.unwrap();
-        self.connection.emit_signal(None::<()>, PATH, INTERFACE, "NotificationClosed", &(id, 2u32)).await.unwrap();
+        self.emit(id, "ActionInvoked", &(id, "default")).await;
+        self.emit(id, "NotificationClosed", &(id, 2u32)).await;
+    }
+
+    async fn emit<B: serde::Serialize + zbus::DynamicType>(&self, id: u32, signal: &str, body: &B) {
+        let sender = (self.tells == Tells::Sender).then(|| self.senders.lock().unwrap()[&id].clone());
+        self.connection.emit_signal(sender.as_deref(), PATH, INTERFACE, signal, body).await.unwrap();
     }
 }
 
@@ -215,4 +245,30 @@ async fn a_burst_is_folded_and_clicks_that_come_together_all_count() {
     }
     until("four windows are opened", async || opened(&record).len() == 4).await;
     assert!(stop_engine(&program.data_dir(), "test", true).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_service_that_answers_the_sender_alone_is_heard_and_replaces_for_it() {
+    let Some(bus) = Bus::start().await else { return };
+    let recorder = Recorder::start_telling(&bus, Tells::Sender).await;
+    let program = Program::with_environment(&format!("DBUS_SESSION_BUS_ADDRESS='{}'", bus.address));
+    let record = desktop_double(program.folder());
+    let client = Client::connect(&program.options(), &|_| {}).await.unwrap();
+    for _ in 0..6 {
+        submit(&client, &script(&[Step::Fail])).await;
+    }
+    let shown = recorder.until_shown(6).await;
+    assert_eq!(shown.iter().map(|shown| shown.replaces).collect::<Vec<_>>(), [0, 0, 0, 0, 4, 4]);
+    assert_eq!(shown[5].title, "6 reviews finished");
+    for id in 1..=4u32 {
+        let windows = usize::try_from(id).unwrap();
+        // It may be clicked before its sender listens, and a user clicks again.
+        until("a window is opened", async || {
+            recorder.emit(id, "ActionInvoked", &(id, "default")).await;
+            opened(&record).len() == windows
+        })
+        .await;
+    }
+    assert!(stop_engine(&program.data_dir(), "test", true).await.unwrap());
+    assert_eq!(opened(&record).len(), 4);
 }
