@@ -53,6 +53,17 @@ async fn a_forge_that_stumbles_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_link_to_what_is_not_there_is_not_asked_for_again() {
+    let (bench, forge) = (Bench::new(1).await, TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let task = bench.engine.submit(review_of(&forge)).await.unwrap();
+    answer(&forge, b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").await;
+    let (task, rest) = bench.rest(task.id).await;
+    let RestState::Failed { problem } = rest else { panic!("{rest:?}") };
+    assert_eq!((task.attempts, problem.code), (1, ErrorCode::NotFound));
+    assert!(problem.fix[0].contains("private"), "{problem:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn while_a_patch_is_being_fetched_a_cancel_ends_it_at_once() {
     let (bench, forge) = (Bench::new(1).await, TcpListener::bind("127.0.0.1:0").await.unwrap());
     let task = bench.engine.submit(review_of(&forge)).await.unwrap();

@@ -20,13 +20,15 @@ pub(super) fn by_hand(link: &RequestLink) -> String {
     format!("Or do it by hand: open {} in the browser, save it, and drop the file.", link.patch_url)
 }
 
-/// An answer that is not "here it is".
+/// An answer that is not "here it is". What the host will say again (it is not there, or not for
+/// whoever has not signed in) is an error of the input; what may pass is a bad response, which is
+/// asked for again.
 pub(super) fn refusal(link: &RequestLink, status: StatusCode, body: &[u8]) -> Problem {
     let label = &link.label;
     let said = said(body);
     let problem = match status {
         StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::GONE => Problem::no_change(
-            ErrorCode::BadResponse,
+            ErrorCode::NotFound,
             format!("{label} was not found ({status}){said}"),
             "Check the address; a private repository answers the same, since patches are fetched without signing in.",
         ),
@@ -40,13 +42,23 @@ pub(super) fn refusal(link: &RequestLink, status: StatusCode, body: &[u8]) -> Pr
             format!("the host does not hand out {label} as one patch ({status}){said}"),
             "Clone the repository, fetch the request's branch, and review that: `sidetrack review REPO@BASE..HEAD`.",
         ),
-        other => Problem::no_change(
-            ErrorCode::BadResponse,
-            format!("the host of {label} answered {other}{said}"),
-            "Try again later: the fault is on the host's side.",
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY => busy(label, status, &said),
+        status if status.is_client_error() => Problem::no_change(
+            ErrorCode::Unreadable,
+            format!("the host does not hand out {label} ({status}){said}"),
+            "Check that the address opens in a browser that is not signed in.",
         ),
+        other => busy(label, other, &said),
     };
     problem.or(by_hand(link))
+}
+
+fn busy(label: &str, status: StatusCode, said: &str) -> Problem {
+    Problem::no_change(
+        ErrorCode::BadResponse,
+        format!("the host of {label} answered {status}{said}"),
+        "Try again later: the fault is on the host's side.",
+    )
 }
 
 /// Unpacks and checks an answer that says it is the patch.

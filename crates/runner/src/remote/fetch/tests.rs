@@ -180,9 +180,15 @@ async fn a_table_is_no_patch_whatever_its_status_says() {
 
 #[tokio::test]
 async fn what_is_not_found_may_be_private() {
-    for status in ["404 Not Found", "403 Forbidden", "401 Unauthorized"] {
-        let problem = refused(Play::Send(answer(status, "", "")), ErrorCode::BadResponse, &[&status[..3]]).await;
+    for status in ["404 Not Found", "403 Forbidden", "401 Unauthorized", "410 Gone"] {
+        let problem = refused(Play::Send(answer(status, "", "")), ErrorCode::NotFound, &[&status[..3]]).await;
         assert!(problem.fix[0].contains("private"), "{problem:?}");
+    }
+    for status in ["400 Bad Request", "405 Method Not Allowed", "451 Unavailable For Legal Reasons"] {
+        refused(Play::Send(answer(status, "", "")), ErrorCode::Unreadable, &[&status[..3]]).await;
+    }
+    for status in ["408 Request Timeout", "500 Internal Server Error", "503 Service Unavailable"] {
+        refused(Play::Send(answer(status, "", "")), ErrorCode::BadResponse, &[&status[..3]]).await;
     }
     refused(Play::Send(answer("429 Too Many Requests", "", "")), ErrorCode::BadResponse, &["slow down"]).await;
     refused(
