@@ -22,11 +22,12 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 pub async fn checks(data_dir: &Path) -> Vec<CheckDto> {
     let folder = data_dir.to_owned();
     let on_disk = tokio::task::spawn_blocking(move || [writable(&folder), space(&folder)]);
+    let rules = tokio::task::spawn_blocking(rules);
     let (on_disk, engine, git, bus) = tokio::join!(on_disk, engine(data_dir), git(), bus());
     let mut checks: Vec<CheckDto> = on_disk.map(Vec::from).unwrap_or_default();
     checks.extend([database(), engine, git, display()]);
     checks.extend(bus);
-    checks.push(rules());
+    checks.extend(rules.await);
     checks
 }
 
@@ -128,7 +129,9 @@ async fn bus() -> Vec<CheckDto> {
 }
 
 fn rules() -> CheckDto {
-    check("rules", true, "built in, no key and no network needed. Rules check patterns, not logic.", "")
+    const FIX: &str = "Install this program again: its built-in rules are damaged.";
+    let count = st_runner::rules::catalogue().len();
+    check("rules", count > 0, format!("{count} rules; rules check patterns, not logic. No key and no network is needed."), FIX)
 }
 
 #[cfg(test)]
@@ -142,6 +145,9 @@ mod tests {
         assert!(found.iter().any(|check| check.name == "data directory" && !check.ok));
         assert!(found.iter().any(|check| check.name == "engine" && check.found.starts_with("does not run")));
         assert!(found.iter().all(|check| check.ok || check.fix.as_ref().is_some_and(|fix| fix.ends_with('.'))));
+        let rules = found.iter().find(|check| check.name == "rules").unwrap();
+        let count: usize = rules.found.split(' ').next().unwrap().parse().unwrap();
+        assert!(rules.ok && count > 0, "{rules:?}");
         assert!(std::fs::read_dir(root.path()).unwrap().next().is_none());
     }
 }

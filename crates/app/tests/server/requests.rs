@@ -181,6 +181,6 @@ async fn the_machine_is_looked_at_through_the_engine() {
     let check = |name: &str| checks.iter().find(|check| check.name == name).unwrap();
     assert!(check("data directory").ok);
     assert!(check("engine").found.starts_with("answers"));
-    assert!(check("rules").found.contains("Rules check patterns, not logic"));
+    assert!(check("rules").found.contains(" rules; rules check patterns, not logic"));
     engine.stop().await;
 }
