@@ -3,10 +3,14 @@
 //! end-to-end suites start.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failed test")]
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use st_app::data_dir::prepare_data_dir;
+use st_app::socket::socket_path;
 
 fn sidetrack(arguments: &[&str], data_dir: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sidetrack"));
@@ -111,4 +115,34 @@ fn a_closed_pipe_ends_quietly() {
     drop(child.stdout.take());
     let out = child.wait_with_output().unwrap();
     assert_eq!((out.status.code(), text(&out.stderr).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn an_engine_of_another_version_is_stopped_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    for version in ["0.0.9", "99.0.0"] {
+        let data_dir = dir.path().join(version);
+        prepare_data_dir(&data_dir).unwrap();
+        let listener = UnixListener::bind(socket_path(&data_dir)).unwrap();
+        let engine = std::thread::spawn(move || {
+            // One connection finds out the version, the next one ends it.
+            loop {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                lines.next().unwrap().unwrap();
+                let welcome = json!({"protocol": 1, "version": version, "boot": "b", "pid": 1});
+                writeln!(stream, "{welcome}").unwrap();
+                let Some(Ok(line)) = lines.next() else { continue };
+                let request: Value = serde_json::from_str(&line).unwrap();
+                writeln!(stream, "{}", json!({"id": request["id"], "reply": "ok"})).unwrap();
+                return request;
+            }
+        });
+        let out = sidetrack(&["stop", "--now"], &data_dir);
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+        assert!(text(&out.stdout).starts_with("The engine has ended."));
+        assert!(text(&out.stderr).contains(version));
+        let request = engine.join().unwrap();
+        assert_eq!((&request["call"], &request["now"]), (&json!("stop"), &json!(true)), "{request}");
+    }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
+use st_app::client::stop_engine;
 use st_app::protocol::{Call, Reply};
 use st_app::server::{self, ServeOptions};
 use st_app::{ErrorCode, Problem};
@@ -19,6 +20,9 @@ use crate::exit;
 /// Between two looks at whether a stopped engine is gone, and how many there are: 10 s in all.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 const MOST_LOOKS: usize = 400;
+
+/// Said of an engine that was there.
+const ENDED: &str = "The engine has ended. Waiting tasks stay queued.";
 
 /// Days of engine log that are kept.
 const LOG_DAYS: usize = 5;
@@ -87,6 +91,12 @@ pub(super) async fn stop(context: &Context, now: bool) -> Outcome {
     let client = match context.connect_running().await {
         Ok(client) => client,
         Err(problem) if problem.code == ErrorCode::NoEngine => return stopped(context, "No engine runs."),
+        // To end it is the way out of that, whatever its version.
+        Err(problem) if problem.code == ErrorCode::VersionMismatch => {
+            context.output.note(&format!("{}; it is asked to end.", problem.message));
+            stop_engine(&context.data_dir()?, "cli", now).await?;
+            return stopped(context, ENDED);
+        }
         Err(problem) => return Err(problem.into()),
     };
     // The stream ends when the engine does.
@@ -112,7 +122,7 @@ pub(super) async fn stop(context: &Context, now: bool) -> Outcome {
             Ok(_) | Err(_) => break,
         }
     }
-    stopped(context, "The engine has ended. Waiting tasks stay queued.")
+    stopped(context, ENDED)
 }
 
 fn is_stopping(reply: &Reply) -> bool {
