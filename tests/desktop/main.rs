@@ -15,9 +15,9 @@ fn sample() -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Text of the first element that matches.
+/// Text of the first element that matches, cut off on the screen or not.
 async fn text(client: &Client, selector: &str) -> Option<String> {
-    client.find(Css(selector)).await.ok()?.text().await.ok()
+    client.find(Css(selector)).await.ok()?.prop("textContent").await.ok()?
 }
 
 async fn count(client: &Client, selector: &str) -> usize {
@@ -76,7 +76,7 @@ async fn a_dropped_patch_is_reviewed_and_told_once() {
     assert_eq!(desktop.output("xdotool", &["search", "--onlyvisible", "--name", "^Sidetrack$"]), None);
     recorder.click(notice.id).await;
     until("the window is back", || async { desktop.output("xdotool", &["search", "--onlyvisible", "--name", "^Sidetrack$"]) }).await;
-    desktop.screenshot("4-back", Some("2-drop")).await; eprintln!("{:?} {:?}", text(&client, "main h1").await, text(&client, "body").await);
+    desktop.screenshot("4-back", Some("2-drop")).await;
     until("the task is open", || async { text(&client, "main h1").await.filter(|title| title.contains("login-rate-limit.patch")) }).await;
     assert_eq!(recorder.shown().len(), 1, "{:?}", recorder.shown());
     std::mem::drop(source);
