@@ -3,12 +3,14 @@
 //! `notify-rust` shows them; a click is listened for with two ears, and the first to hear one
 //! takes it ([`Live::take`]):
 //!
-//! - The handle that the library gives for a shown notice is kept and waited on ([`held`]). It has a
-//!   connection of its own, and a service that answers the sender alone (GNOME, dunst) is heard
-//!   there and nowhere else. Its wait begins a new stream of signals after each signal, by which
-//!   those that arrive together are lost, and only so many connections are kept.
+//! - The handle that the library gives for a shown notice is kept and waited on ([`held`]), over
+//!   the connection that showed it. Its wait begins a new stream of signals after each signal, by
+//!   which those that arrive together are lost: an activation token and the click behind it, or
+//!   two clicks. And only so many connections are kept.
 //! - One connection of ours, one stream for all notices, misses nothing and costs the same for any
-//!   number of them; it hears what a service tells everybody (KDE, mako, xfce).
+//!   number of them. GNOME and dunst tell the sender alone, so that it is a monitor of the bus,
+//!   for answers to notices and for nothing else; where the bus refuses that, it hears what is
+//!   told to everybody (KDE, mako, xfce), and the handles hear the rest.
 //!
 //! A notice is replaced over the connection that showed it: GNOME refuses it from another one.
 
@@ -139,8 +141,7 @@ impl Session {
 impl Service {
     async fn connect(on_open: OnOpen) -> Result<Self, RaiseError> {
         let connection = Connection::session().await?;
-        let rule = MatchRule::builder().msg_type(zbus::message::Type::Signal).interface(INTERFACE).path(PATH).build()?;
-        let signals = MessageStream::for_match_rule(rule, &connection, Some(SIGNALS)).await?;
+        let signals = answers(&connection).await?;
         // The library asks this in a blocking form alone.
         let capabilities = connection.call_method(Some(INTERFACE), PATH, Some(INTERFACE), "GetCapabilities", &()).await;
         let capabilities = capabilities.and_then(|answer| answer.body().deserialize::<Vec<String>>()).unwrap_or_default();
@@ -220,6 +221,28 @@ fn answered(live: &Mutex<Live>, on_open: &OnOpen, id: u32, opens: bool) {
 /// Text as the service's markup.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Every answer to a notice, no matter whom the service tells it.
+async fn answers(connection: &Connection) -> zbus::Result<MessageStream> {
+    let rule = MatchRule::builder().msg_type(zbus::message::Type::Signal).interface(INTERFACE).path(PATH).build()?;
+    match monitor(&rule).await {
+        Ok(signals) => Ok(signals),
+        Err(error) => {
+            tracing::debug!(%error, "the bus lets nobody monitor it; a click that its sender alone is told of may be lost");
+            MessageStream::for_match_rule(rule, connection, Some(SIGNALS)).await
+        }
+    }
+}
+
+/// A monitor may send nothing, so it has a connection of its own, and no proxy, which would.
+async fn monitor(rule: &MatchRule<'_>) -> zbus::Result<MessageStream> {
+    const BUS: &str = "org.freedesktop.DBus";
+    let connection = Connection::session().await?;
+    let signals = MessageStream::from(&connection);
+    let asked = (vec![rule.to_string()], 0u32);
+    connection.call_method(Some(BUS), "/org/freedesktop/DBus", Some("org.freedesktop.DBus.Monitoring"), "BecomeMonitor", &asked).await?;
+    Ok(signals)
 }
 
 async fn listen(mut signals: MessageStream, live: Arc<Mutex<Live>>, showing: Arc<AsyncMutex<()>>, on_open: OnOpen) {
