@@ -35,7 +35,9 @@ fn crates_know_only_the_floors_below() {
             breaches.push(format!("{} is not in the table", package.name));
             continue;
         };
-        for dependency in package.dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::Normal && dependency.name.starts_with("st-")) {
+        for dependency in
+            package.dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::Normal && dependency.name.starts_with("st-"))
+        {
             if !allowed.contains(dependency.name.as_str()) {
                 breaches.push(format!("{} -> {}", package.name, dependency.name));
             }
@@ -116,6 +118,11 @@ fn every_dependency_has_an_allowed_licence() {
 #[test]
 fn sqlite_stays_pinned_where_the_log_bug_is_fixed() {
     let metadata = metadata();
-    let versions: Vec<_> = metadata.packages.iter().filter(|package| package.name.as_str() == "libsqlite3-sys").map(|package| package.version.to_string()).collect();
+    let versions: Vec<_> = metadata
+        .packages
+        .iter()
+        .filter(|package| package.name.as_str() == "libsqlite3-sys")
+        .map(|package| package.version.to_string())
+        .collect();
     assert_eq!(versions, ["0.37.0"], "SQLite before 3.51.3 can lose committed writes in WAL mode");
 }

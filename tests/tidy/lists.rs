@@ -9,7 +9,10 @@ use super::{root, sources};
 fn words_between(text: &str, marker: &str, end: char) -> BTreeSet<String> {
     let start = text.find(marker).unwrap_or_else(|| panic!("`{marker}` is there")) + marker.len();
     let body = &text[start..start + text[start..].find(end).unwrap()];
-    body.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    body.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -35,13 +38,17 @@ fn every_generated_type_has_its_rust_source() {
     let rust = sources("crates/app/src/", ".rs");
     for (name, _) in sources("ui/src/lib/generated/", ".ts") {
         let type_name = name.rsplit('/').next().unwrap().trim_end_matches(".ts");
-        assert!(rust.iter().any(|(_, text)| text.contains(&format!("struct {type_name}")) || text.contains(&format!("enum {type_name}"))), "{name} has no source any more: remove it");
+        assert!(
+            rust.iter().any(|(_, text)| text.contains(&format!("struct {type_name}")) || text.contains(&format!("enum {type_name}"))),
+            "{name} has no source any more: remove it"
+        );
     }
 }
 
 #[test]
 fn the_bundle_and_the_workspace_have_one_version() {
-    let conf: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(root().join("src-tauri/tauri.conf.json")).unwrap()).unwrap();
+    let conf: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(root().join("src-tauri/tauri.conf.json")).unwrap()).unwrap();
     let manifest: toml::Table = toml::from_str(&std::fs::read_to_string(root().join("Cargo.toml")).unwrap()).unwrap();
     assert_eq!(conf["version"].as_str(), manifest["workspace"]["package"]["version"].as_str());
 }

@@ -15,7 +15,8 @@ fn root() -> PathBuf {
 
 /// Every file git knows or would add, as paths from the top.
 fn files() -> Vec<String> {
-    let out = Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root()).output().unwrap();
+    let out =
+        Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root()).output().unwrap();
     assert!(out.status.success(), "git ls-files: {}", String::from_utf8_lossy(&out.stderr));
     let names = String::from_utf8(out.stdout).unwrap();
     let mut files: Vec<_> = names.split('\0').filter(|name| !name.is_empty() && root().join(name).is_file()).map(str::to_owned).collect();

@@ -28,7 +28,8 @@ fn no_test_is_left_out_and_no_work_left_undone() {
 #[test]
 fn no_test_sleeps() {
     let mut breaches = Vec::new();
-    for (name, text) in texts().iter().filter(|(name, _)| name.ends_with(".rs") && (name.starts_with("tests/") || name.contains("/tests"))) {
+    for (name, text) in texts().iter().filter(|(name, _)| name.ends_with(".rs") && (name.starts_with("tests/") || name.contains("/tests")))
+    {
         for (index, line) in text.lines().enumerate() {
             if line.contains("thread::sleep") || line.contains("time::sleep(") {
                 breaches.push(format!("{name}:{}: {}", index + 1, line.trim()));
@@ -41,9 +42,14 @@ fn no_test_sleeps() {
 #[test]
 fn locks_name_no_download_address_but_the_registry() {
     let cargo = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
-    let odd: Vec<_> = cargo.lines().filter(|line| line.starts_with("source = ") && !line.contains("github.com/rust-lang/crates.io-index")).map(str::to_owned).collect();
+    let odd: Vec<_> = cargo
+        .lines()
+        .filter(|line| line.starts_with("source = ") && !line.contains("github.com/rust-lang/crates.io-index"))
+        .map(str::to_owned)
+        .collect();
     no_breaches("Cargo.lock names another source", &odd);
     let npm = std::fs::read_to_string(root().join("ui/package-lock.json")).unwrap();
-    let odd: Vec<_> = npm.lines().filter(|line| line.contains("\"resolved\"") && line.contains("http")).map(|line| line.trim().to_owned()).collect();
+    let odd: Vec<_> =
+        npm.lines().filter(|line| line.contains("\"resolved\"") && line.contains("http")).map(|line| line.trim().to_owned()).collect();
     no_breaches("ui/package-lock.json names download addresses", &odd);
 }
