@@ -1,6 +1,8 @@
 //! What the UI can ask for: one forwarding function each. Their names stand in
 //! `ui/src/lib/backend/commands.ts` too; a test compares the two.
 
+#![expect(clippy::needless_pass_by_value, reason = "the framework hands a command its arguments by value")]
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;

@@ -198,7 +198,7 @@ pub(crate) fn run(args: Args) -> Result<(), Problem> {
             WindowEvent::DragDrop(event) => drop::forward(window, event),
             _ => {}
         })
-        .build(tauri::generate_context!());
+        .build(context());
     let app = built.map_err(|error| {
         Problem::refused(
             ErrorCode::Internal,
@@ -213,6 +213,12 @@ pub(crate) fn run(args: Args) -> Result<(), Problem> {
         }
     });
     Ok(())
+}
+
+/// The bundle's context: icons, settings, the UI's files.
+#[expect(clippy::exit, reason = "the macro's own code ends the process when its thread can't start")]
+fn context() -> tauri::Context {
+    tauri::generate_context!()
 }
 
 /// Whether closing the window can hide it.

@@ -1,7 +1,17 @@
 //! The real window under a virtual display: real drag and drop, real notifications, a real engine.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a failure here is a failed test"
+)]
+
 mod notifications;
 mod rig;
+mod tray;
 
 use std::path::Path;
 
@@ -9,6 +19,8 @@ use fantoccini::Client;
 use fantoccini::Locator::Css;
 use notifications::Recorder;
 use rig::{Desktop, until};
+use serde_json::Value;
+use tray::Panel;
 
 fn sample() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("samples/login-rate-limit.patch");
@@ -81,4 +93,102 @@ async fn a_dropped_patch_is_reviewed_and_told_once() {
     assert_eq!(recorder.shown().len(), 1, "{:?}", recorder.shown());
     std::mem::drop(source);
     client.close().await.unwrap();
+    desktop.sidetrack(&["stop", "--now"]);
+}
+
+/// State names of all tasks, newest first, as the command line sees them.
+fn states(desktop: &Desktop) -> Vec<String> {
+    let listed = desktop.sidetrack(&["list"]);
+    let tasks = listed.iter().flat_map(|line| line.as_array().cloned().unwrap_or_else(|| vec![line.clone()]));
+    tasks.filter_map(|task| task.get("state").and_then(Value::as_str).map(str::to_owned)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_hides_behind_the_tray_and_the_tray_brings_it_back() {
+    let desktop = Desktop::start().await;
+    let panel = Panel::start(&desktop.bus).await;
+    let mut window = desktop.launch(&[]);
+    desktop.window_id().await;
+    panel.wait_for_entry("the tray says that nothing runs", |label| label == "Nothing running").await;
+
+    desktop.run("wmctrl", &["-c", "Sidetrack"]);
+    until("the window is hidden", || async { (!desktop.is_visible()).then_some(()) }).await;
+    assert_eq!(window.ended(), None, "closing only hides it");
+    panel.click("Show Sidetrack").await;
+    until("the window is back", || async { desktop.is_visible().then_some(()) }).await;
+
+    // Held tasks show in the counts.
+    desktop.sidetrack(&["pause"]);
+    desktop.sidetrack(&["review", &sample()]);
+    panel.wait_for_entry("the tray counts the waiting task", |label| label.starts_with("1 waiting")).await;
+    panel.click("Quit window").await;
+    let status = until("the window has ended", || async { window.ended() }).await;
+    assert!(status.success(), "{status:?}");
+    assert_eq!(states(&desktop), ["queued"], "the task is the engine's");
+    desktop.sidetrack(&["stop", "--now"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crashed_window_ends_no_task_and_the_engine_tells_the_result_itself() {
+    let desktop = Desktop::start().await;
+    let recorder = Recorder::start(&desktop.bus).await;
+    let window = desktop.launch(&[]);
+    desktop.window_id().await;
+    desktop.sidetrack(&["pause"]);
+    desktop.sidetrack(&["review", &sample()]);
+    window.crash();
+    desktop.sidetrack(&["resume"]);
+
+    let notice = recorder.first().await;
+    assert!(notice.summary.starts_with("Review finished: "), "{notice:?}");
+    assert_eq!(states(&desktop), ["done"]);
+
+    // Its click opens a new window, with the task in it.
+    assert!(!desktop.is_visible());
+    recorder.click(notice.id).await;
+    desktop.window_id().await;
+    assert_eq!(recorder.shown().len(), 1, "{:?}", recorder.shown());
+    desktop.run("wmctrl", &["-c", "Sidetrack"]);
+    until("without a tray, closing ends the window", || async { (!desktop.is_visible()).then_some(()) }).await;
+    desktop.sidetrack(&["stop", "--now"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_launch_hands_over_what_it_was_given() {
+    let desktop = Desktop::start().await;
+    let client = desktop.open(&[]).await;
+    desktop.window_id().await;
+    let folder = desktop.home.path().join("a folder, é");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("x.py"), "def f(a=[]):\n    return a\n").unwrap();
+
+    let mut later = desktop.launch(&[folder.to_str().unwrap()]);
+    let status = until("the later launch has ended", || async { later.ended() }).await;
+    assert!(status.success(), "{status:?}");
+    row_in_state(&client, ", Done, ").await;
+    until("the task is open", || async { text(&client, "main h1").await.filter(|title| title.contains("a folder, é")) }).await;
+    client.close().await.unwrap();
+    desktop.sidetrack(&["stop", "--now"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_and_what_cannot_be_reviewed_are_told_apart_while_they_hover() {
+    let desktop = Desktop::start().await;
+    let client = desktop.open(&[]).await;
+    desktop.window_id().await;
+    let archive = desktop.home.path().join("change.zip");
+    std::fs::write(&archive, b"PK\x03\x04 and more").unwrap();
+    let source = desktop.drag_source("uri", &[&format!("file://{}", archive.display())]);
+    desktop.drag_into_window();
+    until("the overlay says that it can't", || async {
+        text(&client, "body").await.filter(|said| said.to_lowercase().contains("zip") && said.contains("review"))
+    })
+    .await;
+    desktop.release();
+    until("the refusal is said", || async { text(&client, "body").await.filter(|said| said.contains("change.zip")) }).await;
+    assert_eq!(count(&client, "[data-task]").await, 0, "nothing was queued");
+    desktop.screenshot("5-refused", Some("1-empty")).await;
+    std::mem::drop(source);
+    client.close().await.unwrap();
+    desktop.sidetrack(&["stop", "--now"]);
 }

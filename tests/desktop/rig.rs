@@ -28,8 +28,15 @@ impl Drop for Owned {
 }
 
 impl Owned {
-    pub(crate) fn id(&self) -> u32 {
-        self.0.id()
+    /// Ends it at once, as a crash would.
+    pub(crate) fn crash(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Whether it has ended, and how.
+    pub(crate) fn ended(&mut self) -> Option<std::process::ExitStatus> {
+        self.0.try_wait().unwrap()
     }
 }
 
@@ -128,9 +135,14 @@ impl Desktop {
         self.output(program, args).unwrap_or_else(|| panic!("{program} {args:?} failed"))
     }
 
-    /// The data directory the window uses.
-    pub(crate) fn data_dir(&self) -> PathBuf {
-        self.home.path().join("data/sidetrack")
+    /// Opens the window as a user does, without a WebDriver.
+    pub(crate) fn launch(&self, args: &[&str]) -> Owned {
+        self.command(binary("sidetrack-desktop")).args(args).env_remove("TAURI_WEBVIEW_AUTOMATION").spawn().map(Owned).unwrap()
+    }
+
+    /// Whether a window of ours is on the screen.
+    pub(crate) fn is_visible(&self) -> bool {
+        self.output("xdotool", &["search", "--onlyvisible", "--name", "^Sidetrack$"]).is_some()
     }
 
     /// Opens the window under the WebDriver.
@@ -151,9 +163,14 @@ impl Desktop {
         client
     }
 
-    /// Runs the command line against the window's data directory.
-    pub(crate) fn sidetrack(&self, args: &[&str]) -> std::process::Output {
-        self.command(binary("sidetrack")).args(args).output().unwrap()
+    /// Runs the command line against the window's data directory and reads what it prints as JSON lines.
+    pub(crate) fn sidetrack(&self, args: &[&str]) -> Vec<serde_json::Value> {
+        let out = self.command(binary("sidetrack")).args(args).arg("--json").output().unwrap();
+        let text = String::from_utf8(out.stdout).unwrap();
+        serde_json::Deserializer::from_str(&text)
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .unwrap_or_else(|error| panic!("{args:?} printed no JSON ({error}): {text}"))
     }
 
     /// The window's X id.
