@@ -87,7 +87,9 @@ impl Instance {
     /// Listens for later launches on a thread of its own.
     pub(crate) fn listen(self, mut on_opening: impl FnMut(Opening) + Send + 'static) -> std::io::Result<()> {
         std::thread::Builder::new().name("instance".into()).spawn(move || {
-            while let Ok((stream, _)) = self.listener.accept() {
+            // The whole of it moves here: a closure that names one field would drop the lock at once.
+            let instance = self;
+            while let Ok((stream, _)) = instance.listener.accept() {
                 if let Some(opening) = take(&stream) {
                     on_opening(opening);
                 }

@@ -226,6 +226,7 @@ struct HasTray(bool);
 
 /// The window's own log: one file a day, the five newest kept. Without it the window still runs.
 fn log_to(data_dir: &Path) -> Option<tracing_appender::non_blocking::WorkerGuard> {
+    std::fs::create_dir_all(data_dir.join("logs")).ok()?;
     let file = tracing_appender::rolling::Builder::new()
         .rotation(tracing_appender::rolling::Rotation::DAILY)
         .filename_prefix("window")

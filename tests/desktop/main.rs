@@ -19,7 +19,6 @@ use fantoccini::Client;
 use fantoccini::Locator::Css;
 use notifications::Recorder;
 use rig::{Desktop, until};
-use serde_json::Value;
 use tray::Panel;
 
 fn sample() -> String {
@@ -99,8 +98,8 @@ async fn a_dropped_patch_is_reviewed_and_told_once() {
 /// State names of all tasks, newest first, as the command line sees them.
 fn states(desktop: &Desktop) -> Vec<String> {
     let listed = desktop.sidetrack(&["list"]);
-    let tasks = listed.iter().flat_map(|line| line.as_array().cloned().unwrap_or_else(|| vec![line.clone()]));
-    tasks.filter_map(|task| task.get("state").and_then(Value::as_str).map(str::to_owned)).collect()
+    let tasks = listed[0]["tasks"].as_array().unwrap();
+    tasks.iter().map(|task| task["state"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,7 +121,7 @@ async fn closing_hides_behind_the_tray_and_the_tray_brings_it_back() {
     desktop.sidetrack(&["review", &sample()]);
     panel.wait_for_entry("the tray counts the waiting task", |label| label.starts_with("1 waiting")).await;
     panel.click("Quit window").await;
-    let status = until("the window has ended", || async { window.ended() }).await;
+    let status = until("the window has ended", || std::future::ready(window.ended())).await;
     assert!(status.success(), "{status:?}");
     assert_eq!(states(&desktop), ["queued"], "the task is the engine's");
     desktop.sidetrack(&["stop", "--now"]);
@@ -163,7 +162,7 @@ async fn a_later_launch_hands_over_what_it_was_given() {
     std::fs::write(folder.join("x.py"), "def f(a=[]):\n    return a\n").unwrap();
 
     let mut later = desktop.launch(&[folder.to_str().unwrap()]);
-    let status = until("the later launch has ended", || async { later.ended() }).await;
+    let status = until("the later launch has ended", || std::future::ready(later.ended())).await;
     assert!(status.success(), "{status:?}");
     row_in_state(&client, ", Done, ").await;
     until("the task is open", || async { text(&client, "main h1").await.filter(|title| title.contains("a folder, é")) }).await;

@@ -130,7 +130,9 @@ impl Panel {
         .await;
         let icon = self.icon().await;
         let menu: zbus::zvariant::OwnedObjectPath = self.property("Menu").await.unwrap();
-        self.connection
+        // A program that ends on the click may be gone before it answers.
+        let _ = self
+            .connection
             .call_method(
                 Some(icon.owner.as_str()),
                 menu.as_str(),
@@ -138,7 +140,6 @@ impl Panel {
                 "Event",
                 &(id, "clicked", Value::from(""), 0u32),
             )
-            .await
-            .unwrap();
+            .await;
     }
 }
