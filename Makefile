@@ -13,7 +13,7 @@ GIT_MIN := 2.39.0
 
 # What the window is built with, and what the tests drive it with (Debian and Ubuntu names).
 BUILD_PACKAGES := build-essential pkg-config libwebkit2gtk-4.1-dev librsvg2-dev
-TEST_PACKAGES := xvfb openbox xdotool wmctrl dbus webkit2gtk-driver python3-gi gir1.2-gtk-3.0 chromium util-linux procps imagemagick
+TEST_PACKAGES := xvfb openbox xdotool wmctrl dbus webkit2gtk-driver python3-gi gir1.2-gtk-3.0 chromium util-linux procps
 ICON_PACKAGES := librsvg2-bin
 
 export CARGO_TARGET_DIR ?= $(CURDIR)/target

@@ -18,7 +18,7 @@ use std::path::Path;
 use fantoccini::Client;
 use fantoccini::Locator::Css;
 use notifications::Recorder;
-use rig::{Desktop, until};
+use rig::{Desktop, picture, until};
 use tray::Panel;
 
 fn sample() -> String {
@@ -59,7 +59,7 @@ async fn a_dropped_patch_is_reviewed_and_told_once() {
         text(&client, "body").await.filter(|said| said.contains("sample") && said.contains("free space"))
     })
     .await;
-    desktop.screenshot("1-empty", None).await;
+    picture(&client, "1-empty").await;
 
     let patch = format!("file://{}", sample());
     let source = desktop.drag_source("uri", &[&patch]);
@@ -68,26 +68,26 @@ async fn a_dropped_patch_is_reviewed_and_told_once() {
         text(&client, "body").await.filter(|said| said.contains("Drop to review") && said.contains("7 files"))
     })
     .await;
-    desktop.screenshot("2-drop", Some("1-empty")).await;
+    picture(&client, "2-drop").await;
     desktop.release();
     look_away(&desktop);
 
     until("a row stands", || async { (count(&client, "[data-task]").await == 1).then_some(()) }).await;
     row_in_state(&client, ", Done, ").await;
-    desktop.screenshot("3-row", Some("2-drop")).await;
+    picture(&client, "3-row").await;
     until("findings stand in the detail", || async { (count(&client, "[data-finding]").await > 2).then_some(()) }).await;
     let notice = recorder.first().await;
     assert!(notice.summary.starts_with("Review finished: "), "{notice:?}");
     assert!(notice.body.contains("login-rate-limit.patch"), "{notice:?}");
     assert!(notice.actions.contains(&"default".to_owned()), "{notice:?}");
-    desktop.screenshot("3-done", Some("2-drop")).await;
+    picture(&client, "3-done").await;
 
     // Clicking it brings the window up, with the task open in it.
     desktop.run("xdotool", &["windowminimize", "--sync", &window]);
     assert_eq!(desktop.output("xdotool", &["search", "--onlyvisible", "--name", "^Sidetrack$"]), None);
     recorder.click(notice.id).await;
     until("the window is back", || async { desktop.output("xdotool", &["search", "--onlyvisible", "--name", "^Sidetrack$"]) }).await;
-    desktop.screenshot("4-back", Some("2-drop")).await;
+    picture(&client, "4-back").await;
     until("the task is open", || async { text(&client, "main h1").await.filter(|title| title.contains("login-rate-limit.patch")) }).await;
     assert_eq!(recorder.shown().len(), 1, "{:?}", recorder.shown());
     std::mem::drop(source);
@@ -186,7 +186,7 @@ async fn a_folder_and_what_cannot_be_reviewed_are_told_apart_while_they_hover() 
     desktop.release();
     until("the refusal is said", || async { text(&client, "body").await.filter(|said| said.contains("change.zip")) }).await;
     assert_eq!(count(&client, "[data-task]").await, 0, "nothing was queued");
-    desktop.screenshot("5-refused", Some("1-empty")).await;
+    picture(&client, "5-refused").await;
     std::mem::drop(source);
     client.close().await.unwrap();
     desktop.sidetrack(&["stop", "--now"]);

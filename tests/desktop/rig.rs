@@ -182,31 +182,6 @@ impl Desktop {
         .await
     }
 
-    /// Keeps a picture of the whole screen as `artifacts/desktop/NAME.png`, once the window has
-    /// painted what its document already holds: until the picture is no longer that of `before`.
-    pub(crate) async fn screenshot(&self, name: &str, before: Option<&str>) {
-        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("artifacts/desktop");
-        std::fs::create_dir_all(&dir).unwrap();
-        let file = |name: &str| dir.join(format!("{name}.png")).to_str().unwrap().to_owned();
-        let path = file(name);
-        until("the window has painted", || async {
-            self.run("import", &["-window", "root", &path]);
-            let painted = match before {
-                // An empty window with its frame has a few dozen colours; text alone brings hundreds.
-                None => self.run("identify", &["-format", "%k", &path]).trim().parse::<u32>().unwrap() > 200,
-                Some(before) => self.differing_pixels(&file(before), &path) > 20_000,
-            };
-            painted.then_some(())
-        })
-        .await;
-    }
-
-    fn differing_pixels(&self, one: &str, other: &str) -> u64 {
-        // `compare` prints the count to stderr and says 1 when there is any.
-        let out = self.command("compare").args(["-metric", "AE", "-fuzz", "4%", one, other, "null:"]).output().unwrap();
-        String::from_utf8_lossy(&out.stderr).trim().parse::<f64>().map_or(0, |count| count as u64)
-    }
-
     /// A window to drag from, at the right edge of the screen.
     pub(crate) fn drag_source(&self, kind: &str, values: &[&str]) -> DragSource {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("desktop/drag_source.py");
@@ -235,6 +210,13 @@ impl Desktop {
     pub(crate) fn release(&self) {
         self.run("xdotool", &["mouseup", "1"]);
     }
+}
+
+/// Keeps a picture of the window's content as `artifacts/desktop/NAME.png`.
+pub(crate) async fn picture(client: &Client, name: &str) {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("artifacts/desktop");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join(format!("{name}.png")), client.screenshot().await.unwrap()).unwrap();
 }
 
 /// The window dragged from.

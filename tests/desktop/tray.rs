@@ -21,6 +21,7 @@ struct Watcher {
 
 #[interface(name = "org.kde.StatusNotifierWatcher")]
 impl Watcher {
+    #[expect(clippy::needless_pass_by_value, reason = "the interface hands it over so")]
     fn register_status_notifier_item(&self, service: &str, #[zbus(header)] header: Header<'_>) {
         let sender = header.sender().map(ToString::to_string).unwrap_or_default();
         // A service is a bus name, or a path on the sender's own connection.
