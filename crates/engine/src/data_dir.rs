@@ -13,9 +13,10 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::event::Timespec;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use st_model::id::{AttemptId, BootId, TaskId};
@@ -27,6 +28,41 @@ use crate::error::EngineError;
 pub(crate) struct DataDir {
     root: PathBuf,
     lock: File,
+}
+
+/// Tries and pause for a lock whose writer is dead: about one second in all.
+const TRIES: u32 = 200;
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+
+/// Takes the lock; `false` when an engine that lives has it.
+///
+/// An engine that is killed while it starts a worker leaves the lock with the forked child until
+/// that has called `exec` (descriptors close there and not before). So a lock whose writer is dead
+/// is waited for.
+fn take(lock: &File) -> io::Result<bool> {
+    for _ in 0..TRIES {
+        match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) if writer_lives(lock) => return Ok(false),
+            Err(Errno::WOULDBLOCK) => {
+                // Ends early at a signal, which only means one more try.
+                let _ = rustix::event::poll(&mut [], Some(&PAUSE));
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the process that wrote the lock file still runs. A file that names none counts as
+/// alive: its engine is just about to write.
+fn writer_lives(lock: &File) -> bool {
+    let mut text = [0; 32];
+    let read = lock.read_at(&mut text, 0).unwrap_or(0);
+    let pid = String::from_utf8_lossy(&text[..read]).split_whitespace().next().and_then(|word| word.parse::<u32>().ok());
+    let Some(pid) = pid else { return true };
+    // After the name, which is in parentheses and may hold anything: `Z` and `X` are dead and not yet reaped.
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['Z', 'X'])))
 }
 
 impl DataDir {
@@ -42,10 +78,8 @@ impl DataDir {
             .mode(0o600)
             .open(&path)
             .map_err(io_error("open", &path))?;
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(EngineError::Locked { data_dir: root.to_owned() }),
-            Err(errno) => return Err(io_error("lock", &path)(errno.into())),
+        if !take(&lock).map_err(io_error("lock", &path))? {
+            return Err(EngineError::Locked { data_dir: root.to_owned() });
         }
         // For people and for error messages; who holds the lock is the kernel's to say.
         lock.set_len(0).and_then(|()| writeln!(lock, "{} {boot}", std::process::id())).map_err(io_error("write", &path))?;
@@ -178,6 +212,20 @@ mod tests {
         assert_eq!(fs::read_to_string(root.join("engine.lock")).unwrap(), format!("{} {boot}\n", std::process::id()));
         drop(first);
         DataDir::own(&root, boot).unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_a_dead_engines_child_still_holds_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("data");
+        let dead = DataDir::own(&root, BootId(Uuid::from_u128(1))).unwrap();
+        // Above the kernel's largest pid, so nobody's.
+        fs::write(root.join("engine.lock"), "4194305 1\n").unwrap();
+        std::thread::scope(|threads| {
+            let next = threads.spawn(|| DataDir::own(&root, BootId(Uuid::from_u128(2))));
+            dead.release();
+            next.join().unwrap().unwrap();
+        });
     }
 
     #[test]

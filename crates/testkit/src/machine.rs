@@ -182,24 +182,16 @@ impl Machine {
 
     /// Starts an engine as a child of this process, so that a test can kill it.
     ///
-    /// A child that the engine before was just forking when it was killed holds the lock until it
-    /// is gone, and an engine that finds the lock taken ends with 7; then another one is started.
-    ///
     /// # Panics
-    /// When none answers within [`PATIENCE`].
+    /// When it ends, or does not answer within [`PATIENCE`].
     #[must_use]
     pub fn serve(&self, args: &[&str]) -> Engine {
-        let start = || {
-            let mut command = self.command(&[&["serve"], args].concat());
-            command.stdout(Stdio::null()).stderr(Stdio::piped());
-            Engine { child: command.spawn().unwrap() }
-        };
-        let mut engine = start();
+        let mut command = self.command(&[&["serve"], args].concat());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut engine = Engine { child: command.spawn().unwrap() };
         let answers = wait_until(PATIENCE, || {
-            match engine.ended() {
-                None => {}
-                Some(7) => engine = start(),
-                Some(code) => panic!("the engine ended with {code}: {}", engine.words()),
+            if let Some(code) = engine.ended() {
+                panic!("the engine ended with {code}: {}", engine.words());
             }
             self.engine_pid() == Some(engine.pid())
         });

@@ -345,7 +345,9 @@ async fn another_users_process_is_turned_away_though_the_files_let_it_in() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let folder = tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o711)).tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // Not at its making: an engine in this process has set the umask to 077.
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
     let data_dir = folder.path().join("data");
     let engine = TestEngine::start(EngineSetup { data_dir: Some(data_dir.clone()), ..setup() }).await;
     std::fs::set_permissions(&data_dir, std::fs::Permissions::from_mode(0o711)).unwrap();
