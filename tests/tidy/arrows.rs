@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("st-app", &["st-engine", "st-model", "st-runner", "st-sandbox", "st-store", "st-vault"]),
     ("st-cli", &["st-app"]),
     ("st-desktop", &["st-app"]),
-    ("st-testkit", &["st-app"]),
+    ("st-testkit", &["st-app", "st-model"]),
     ("st-tests", &[]),
 ];
 

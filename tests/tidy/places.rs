@@ -34,7 +34,7 @@ fn sql_is_only_in_the_store() {
         ["SELECT ", "INSERT INTO", "DELETE FROM", "CREATE TABLE", "PRAGMA ", "BEGIN IMMEDIATE"]
             .iter()
             .any(|word| line.contains(&format!("\"{word}")))
-            || line.contains("sqlx::")
+            || ["use sqlx", "sqlx::query", "sqlx::Sqlite"].iter().any(|word| line.contains(word))
     };
     only_in("SQL outside the store", "crates/store/", statement);
 }

@@ -5,7 +5,12 @@ use super::{files, no_breaches, root};
 fn texts() -> Vec<(String, String)> {
     files()
         .into_iter()
-        .filter(|name| !name.ends_with(".lock") && !name.ends_with("package-lock.json") && !name.starts_with("tests/tidy/"))
+        .filter(|name| {
+            !name.ends_with(".lock")
+                && !name.ends_with("package-lock.json")
+                && !name.starts_with("tests/tidy/")
+                && !name.starts_with("tests/bench/")
+        })
         .filter_map(|name| std::fs::read_to_string(root().join(&name)).ok().map(|text| (name, text)))
         .collect()
 }

@@ -62,7 +62,8 @@ fn writer_lives(lock: &File) -> bool {
     let pid = String::from_utf8_lossy(&text[..read]).split_whitespace().next().and_then(|word| word.parse::<u32>().ok());
     let Some(pid) = pid else { return true };
     // After the name, which is in parentheses and may hold anything: `Z` and `X` are dead and not yet reaped.
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['Z', 'X'])))
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['Z', 'X'])))
 }
 
 impl DataDir {
