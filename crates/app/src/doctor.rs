@@ -112,15 +112,18 @@ async fn bus() -> Vec<CheckDto> {
             Ok::<_, zbus::Error>(known || bus.name_has_owner(zbus::names::BusName::try_from(name)?).await?)
         }
     };
-    let found = |name: &str, answer: Result<zbus::Result<bool>, tokio::time::error::Elapsed>, fix: &str| match answer {
+    let found = |name: &str, answer: Result<zbus::Result<bool>, tokio::time::error::Elapsed>, absent: &str, fix: &str| match answer {
         Ok(Ok(true)) => check(name, true, "present", fix),
-        Ok(Ok(false)) => check(name, false, "nobody has the role on the session bus", fix),
+        Ok(Ok(false)) => check(name, false, absent, fix),
         Ok(Err(error)) => check(name, false, error.to_string(), fix),
         Err(_) => check(name, false, "the session bus does not answer", fix),
     };
     let notifications = timeout(CHECK_TIMEOUT, owner("org.freedesktop.Notifications")).await;
     let tray = timeout(CHECK_TIMEOUT, owner("org.kde.StatusNotifierWatcher")).await;
-    vec![found("notifications", notifications, NOTIFY_FIX), found("tray", tray, TRAY_FIX)]
+    vec![
+        found("notifications", notifications, "no service for them on this desktop", NOTIFY_FIX),
+        found("tray", tray, "no place for icons on this desktop", TRAY_FIX),
+    ]
 }
 
 #[cfg(not(all(unix, not(target_os = "macos"))))]
