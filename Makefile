@@ -48,6 +48,7 @@ test: tools build-packages test-packages ui
 test-rust:
 	cargo build --workspace --all-targets --locked
 	cargo test --workspace --locked --no-fail-fast
+	SIDETRACK_BENCH_FILES=300 SIDETRACK_BENCH_ROUNDS=1 SIDETRACK_BENCH_SUBMITS=20 cargo test --workspace --locked --bench peers
 
 test-ui: ui
 	npm --prefix ui run check
