@@ -1,6 +1,7 @@
 //! A review from job to findings: parse or compare, classify, run the rules file by file.
 
 mod input;
+mod lanes;
 mod machine;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use st_model::broker::{LogLevel, WorkerEnd};
 use st_model::coverage::{CoverageEntry, CoverageStatus};
 use st_model::event::Progress;
 use st_model::finding::Finding;
+use st_model::path::RepoPath;
 use st_model::port::Clock;
 use st_model::problem::{ErrorCode, Problem};
 use st_model::retry::FailureClass;
@@ -59,7 +61,8 @@ pub fn run_with(dir: &Path, sink: &mut dyn Sink, clock: &dyn Clock) -> WorkerEnd
     for note in &input.notes {
         sink.log(LogLevel::Info, note);
     }
-    let mut review = Review { pack, config, clock, sink, tally: Tally::default(), facts: Vec::new(), owners: Vec::new(), next_id: 1 };
+    let mut review =
+        Review { pack, config: &config, clock, sink, tally: Tally::default(), facts: Vec::new(), owners: Vec::new(), next_id: 1 };
     review.files(&input);
     review.across(&input);
     let seconds = (clock.monotonic() - started).as_secs_f64();
@@ -94,7 +97,7 @@ fn read_config(input: &Input, pack: &Pack, sink: &mut dyn Sink) -> Config {
 
 struct Review<'a> {
     pack: &'static Pack,
-    config: Config,
+    config: &'a Config,
     clock: &'a dyn Clock,
     sink: &'a mut dyn Sink,
     tally: Tally,
@@ -111,35 +114,37 @@ impl Review<'_> {
         for entry in &input.settled {
             self.cover(entry.clone());
         }
-        for index in 0..input.len() {
+        let (pack, config, clock) = (self.pack, self.config, self.clock);
+        let work = |index| judge(pack, config, clock, input, index);
+        lanes::in_order(input.len(), lanes::lanes(), work, |index, judged| {
             let done = u64::try_from(settled + index).unwrap_or(u64::MAX);
             self.sink.progress(Progress { done, total, unit: "files".into(), line: input.path(index).lossy() });
-            match input.load(index) {
-                Ok(loaded) => {
-                    let reviewed = rules::review_file(self.pack, &self.config, self.clock, loaded.input());
-                    for (level, note) in reviewed.notes {
-                        self.sink.log(level, &note);
-                    }
-                    for finding in reviewed.findings {
-                        self.tell(finding);
-                    }
-                    if let Some(facts) = reviewed.facts {
-                        self.facts.push(facts);
-                        self.owners.push(index);
-                    }
-                    self.tally.count_lines(loaded.change());
-                    self.cover(CoverageEntry { file: input.path(index).clone(), status: reviewed.status });
-                }
-                Err(status) => self.cover(CoverageEntry { file: input.path(index).clone(), status }),
-            }
-        }
+            self.take(index, input.path(index).clone(), judged);
+        });
         self.sink.progress(Progress { done: total.unwrap_or(0), total, unit: "files".into(), line: String::new() });
+    }
+
+    /// Passes on what was found in one file, then its line of the ledger.
+    fn take(&mut self, index: usize, file: RepoPath, judged: Judged) {
+        for (level, note) in judged.notes {
+            self.sink.log(level, &note);
+        }
+        for finding in judged.findings {
+            self.tell(finding);
+        }
+        if let Some(facts) = judged.facts {
+            self.facts.push(facts);
+            self.owners.push(index);
+        }
+        self.tally.added += judged.lines.0;
+        self.tally.removed += judged.lines.1;
+        self.cover(CoverageEntry { file, status: judged.status });
     }
 
     fn across(&mut self, input: &Input) {
         let findings = {
             let owners = &self.owners;
-            rules::review_across(self.pack, &self.config, &self.facts, |index, take| {
+            rules::review_across(self.pack, self.config, &self.facts, |index, take| {
                 if let Some(Ok(loaded)) = owners.get(index).map(|&owner| input.load(owner)) {
                     take(loaded.input());
                 }
@@ -160,6 +165,33 @@ impl Review<'_> {
     fn cover(&mut self, entry: CoverageEntry) {
         self.tally.count(&entry);
         self.sink.covered(entry);
+    }
+}
+
+/// What one file came to. Its bytes are let go of before this waits for its turn.
+struct Judged {
+    notes: Vec<(LogLevel, String)>,
+    findings: Vec<Finding>,
+    facts: Option<Facts>,
+    /// Added and removed lines.
+    lines: (u64, u64),
+    status: CoverageStatus,
+}
+
+/// Reads and judges one file. Any number of these run side by side.
+fn judge(pack: &Pack, config: &Config, clock: &dyn Clock, input: &Input, index: usize) -> Judged {
+    match input.load(index) {
+        Ok(loaded) => {
+            let reviewed = rules::review_file(pack, config, clock, loaded.input());
+            Judged {
+                notes: reviewed.notes,
+                findings: reviewed.findings,
+                facts: reviewed.facts,
+                lines: loaded.change().line_counts(),
+                status: reviewed.status,
+            }
+        }
+        Err(status) => Judged { notes: Vec::new(), findings: Vec::new(), facts: None, lines: (0, 0), status },
     }
 }
 
@@ -185,12 +217,6 @@ impl Tally {
             CoverageStatus::Skipped(reason) => *self.skipped.entry(reason.words()).or_default() += 1,
             CoverageStatus::Failed(reason) => self.failed.push((entry.file.lossy(), reason.clone())),
         }
-    }
-
-    fn count_lines(&mut self, change: &st_model::change::FileChange) {
-        let (added, removed) = change.line_counts();
-        self.added += added;
-        self.removed += removed;
     }
 
     fn summary(&self, seconds: f64) -> String {
