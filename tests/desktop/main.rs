@@ -113,15 +113,28 @@ async fn closing_hides_behind_the_tray_and_the_tray_brings_it_back() {
     desktop.run("wmctrl", &["-c", "Sidetrack"]);
     until("the window is hidden", || async { (!desktop.is_visible()).then_some(()) }).await;
     assert_eq!(window.ended(), None, "closing only hides it");
-    panel.click("Show Sidetrack").await;
-    until("the window is back", || async { desktop.is_visible().then_some(()) }).await;
+    // A menu that is just being rebuilt forgets the click, as under a hand; a hand clicks again.
+    until("the window is back", || async {
+        panel.click("Show Sidetrack").await;
+        desktop.is_visible().then_some(())
+    })
+    .await;
 
     // Held tasks show in the counts.
     desktop.sidetrack(&["pause"]);
     desktop.sidetrack(&["review", &sample()]);
     panel.wait_for_entry("the tray counts the waiting task", |label| label.starts_with("1 waiting")).await;
-    panel.click("Quit window").await;
-    let status = until("the window has ended", || std::future::ready(window.ended())).await;
+    let status = until("the window has ended", || {
+        let ended = window.ended();
+        let panel = &panel;
+        async move {
+            if ended.is_none() {
+                panel.click_if_there("Quit window").await;
+            }
+            ended
+        }
+    })
+    .await;
     assert!(status.success(), "{status:?}");
     assert_eq!(states(&desktop), ["queued"], "the task is the engine's");
     desktop.sidetrack(&["stop", "--now"]);

@@ -40,6 +40,9 @@ impl Owned {
     }
 }
 
+/// One desktop at a time: each is a whole X server, browser engine and engine of ours.
+static TURN: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(1);
+
 /// The desktop. Dropping it ends all of it.
 pub(crate) struct Desktop {
     pub(crate) display: String,
@@ -47,6 +50,7 @@ pub(crate) struct Desktop {
     pub(crate) home: TempDir,
     driver_port: u16,
     _children: Vec<Owned>,
+    _turn: tokio::sync::SemaphorePermit<'static>,
 }
 
 /// Starts `command` and returns it with the first line it writes to stdout.
@@ -75,6 +79,7 @@ fn first_line(command: &mut Command) -> (Owned, String) {
 impl Desktop {
     /// Starts everything and waits until it answers.
     pub(crate) async fn start() -> Self {
+        let turn = TURN.acquire().await.unwrap();
         let home = tempfile::Builder::new().prefix("sidetrack-desktop-").tempdir().unwrap();
         for dir in ["data", "config", "cache", "run"] {
             std::fs::create_dir(home.path().join(dir)).unwrap();
@@ -86,9 +91,7 @@ impl Desktop {
         let display = format!(":{display}");
         let (dbus, bus) =
             first_line(Command::new("dbus-daemon").args(["--session", "--print-address", "--nofork", "--nopidfile"]).stderr(Stdio::null()));
-        let mut desktop = Self { display, bus, home, driver_port: free_port(), _children: vec![x, dbus] };
-        let openbox = desktop.command("openbox").stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(Owned).unwrap();
-        desktop._children.push(openbox);
+        let mut desktop = Self { display, bus, home, driver_port: free_port(), _children: vec![x, dbus], _turn: turn };
         let log = std::fs::File::create(desktop.home.path().join("driver.log")).unwrap();
         let port = format!("--port={}", desktop.driver_port);
         let driver = desktop.command("WebKitWebDriver").arg(port).stdout(log.try_clone().unwrap()).stderr(log).spawn().map(Owned).unwrap();
@@ -97,8 +100,22 @@ impl Desktop {
             tokio::net::TcpStream::connect(("127.0.0.1", desktop.driver_port)).await.is_ok().then_some(())
         })
         .await;
-        until("the window manager manages", || async { desktop.output("wmctrl", &["-m"]).filter(|said| said.contains("Openbox")) }).await;
+        // An X server that has just named its display may still turn the first client away.
+        let openbox = std::cell::RefCell::new(desktop.window_manager());
+        until("the window manager manages", || async {
+            if openbox.borrow_mut().ended().is_some() {
+                openbox.replace(desktop.window_manager());
+            }
+            desktop.output("wmctrl", &["-m"]).filter(|said| said.contains("Openbox"))
+        })
+        .await;
+        let openbox = openbox.into_inner();
+        desktop._children.push(openbox);
         desktop
+    }
+
+    fn window_manager(&self) -> Owned {
+        self.command("openbox").stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(Owned).unwrap()
     }
 
     /// A command in this desktop's environment and no other.

@@ -123,24 +123,23 @@ impl Panel {
         until(what, || async { self.entries().await?.into_iter().map(|(_, label)| label).find(|label| fits(label)) }).await
     }
 
-    /// Clicks an entry of the menu.
+    /// Clicks an entry of the menu, once it is there.
     pub(crate) async fn click(&self, label: &str) {
-        let id = until("the menu has the entry", || async {
-            self.entries().await?.into_iter().find(|(_, found)| found == label).map(|(id, _)| id)
-        })
-        .await;
+        until("the menu has the entry", || async { self.click_if_there(label).await.then_some(()) }).await;
+    }
+
+    /// Clicks an entry of the menu; `false` when there is none, or nobody answers.
+    pub(crate) async fn click_if_there(&self, label: &str) -> bool {
+        let Some(id) = self.entries().await.and_then(|entries| entries.into_iter().find(|(_, found)| found == label)).map(|(id, _)| id)
+        else {
+            return false;
+        };
         let icon = self.icon().await;
-        let menu: zbus::zvariant::OwnedObjectPath = self.property("Menu").await.unwrap();
+        let Some(menu) = self.property::<zbus::zvariant::OwnedObjectPath>("Menu").await else { return false };
+        let event = (id, "clicked", Value::from(""), 0u32);
         // A program that ends on the click may be gone before it answers.
-        let _ = self
-            .connection
-            .call_method(
-                Some(icon.owner.as_str()),
-                menu.as_str(),
-                Some("com.canonical.dbusmenu"),
-                "Event",
-                &(id, "clicked", Value::from(""), 0u32),
-            )
-            .await;
+        let _ =
+            self.connection.call_method(Some(icon.owner.as_str()), menu.as_str(), Some("com.canonical.dbusmenu"), "Event", &event).await;
+        true
     }
 }

@@ -84,7 +84,7 @@ fn status_starts_no_engine() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let line = sidetrack(&["status", "--line"], &data);
-    assert_eq!((line.status.code(), text(&line.stdout).as_str()), (Some(0), "idle\n"), "{}", text(&line.stderr));
+    assert_eq!((line.status.code(), text(&line.stdout).as_str()), (Some(0), "no engine\n"), "{}", text(&line.stderr));
     let json: Value = serde_json::from_slice(&sidetrack(&["status", "--json"], &data).stdout).unwrap();
     assert_eq!(json["engine"], false);
     let stop = sidetrack(&["stop"], &data);

@@ -51,6 +51,8 @@ pub enum SkipReason {
     TooLarge,
     /// Its bytes moved while they were being pinned.
     ChangedWhileReading,
+    /// A repository inside the reviewed folder that is no submodule of it; not entered.
+    NestedRepository,
     /// No grammar for its language; the checks that need none did run.
     NoGrammar,
 }
@@ -69,16 +71,18 @@ impl SkipReason {
             Self::NoTextChange => "no text changed",
             Self::TooLarge => "too large to review",
             Self::ChangedWhileReading => "changed while reading",
+            Self::NestedRepository => "a repository of its own, not entered",
             Self::NoGrammar => "no grammar for its language",
         }
     }
 
     /// Whether leaving the file out still lets a review say that nothing was found.
     ///
-    /// A file that is too large or moved under the reader was not excluded by choice.
+    /// A file that is too large or moved under the reader was not excluded by choice, and a
+    /// repository inside may hold anything.
     #[must_use]
     pub fn allows_clean(&self) -> bool {
-        !matches!(self, Self::TooLarge | Self::ChangedWhileReading)
+        !matches!(self, Self::TooLarge | Self::ChangedWhileReading | Self::NestedRepository)
     }
 }
 

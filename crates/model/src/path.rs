@@ -86,12 +86,13 @@ impl RepoPath {
         self.0.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
     }
 
-    /// The file name's extension as lower-case text, without the dot.
+    /// The file name's extension as lower-case text, without the dot; the rest of the name need
+    /// not be text.
     #[must_use]
     pub fn extension(&self) -> Option<String> {
-        let name = std::str::from_utf8(self.file_name()).ok()?;
-        let (stem, extension) = name.rsplit_once('.')?;
-        (!stem.is_empty()).then(|| extension.to_ascii_lowercase())
+        let name = self.file_name();
+        let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0)?;
+        std::str::from_utf8(&name[dot + 1..]).ok().map(str::to_ascii_lowercase)
     }
 }
 
@@ -216,6 +217,17 @@ mod tests {
         ] {
             assert_eq!(RepoPath::parse(bytes), Err(error), "{}", String::from_utf8_lossy(bytes));
         }
+    }
+
+    #[test]
+    fn an_extension_is_found_in_any_name() {
+        let extension = |name: &[u8]| RepoPath::parse(name).unwrap().extension();
+        assert_eq!(extension(b"a/b.PY").as_deref(), Some("py"));
+        assert_eq!(extension(b"caf\xe9.py").as_deref(), Some("py"));
+        assert_eq!(extension(b"a.tar.gz").as_deref(), Some("gz"));
+        assert_eq!(extension(b"a.b/.profile"), None);
+        assert_eq!(extension(b"x.\xe9"), None);
+        assert_eq!(extension(b"Makefile"), None);
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub fn statement(report: &Report<'_>) -> Statement {
     let files = report.coverage.len();
     let seen = match (files, gaps.len() + left_out.len()) {
         (0, _) => "no file was reviewed".to_owned(),
+        // The ledger of a review that was cut off holds only what it came to.
+        (_, 0) if !finished => format!("{} reviewed", count(files, "file")),
         (1, 0) => "the one file was reviewed".to_owned(),
         (_, 0) => format!("all {files} files were reviewed"),
         _ => format!("{reviewed} of {} reviewed in full", count(files, "file")),
@@ -92,7 +94,14 @@ fn standing(entry: &CoverageDto) -> Standing {
 
 /// Reasons for a skipped file that are no choice of anyone, in words and as written in JSON
 /// ([`st_model::coverage::SkipReason::allows_clean`] is false for them; a test compares).
-const NOT_BY_CHOICE: [&str; 4] = ["too large to review", "too_large", "changed while reading", "changed_while_reading"];
+const NOT_BY_CHOICE: [&str; 6] = [
+    "too large to review",
+    "too_large",
+    "changed while reading",
+    "changed_while_reading",
+    "a repository of its own, not entered",
+    "nested_repository",
+];
 
 #[cfg(test)]
 mod tests {
@@ -111,6 +120,7 @@ mod tests {
             SkipReason::NoTextChange,
             SkipReason::TooLarge,
             SkipReason::ChangedWhileReading,
+            SkipReason::NestedRepository,
             SkipReason::NoGrammar,
         ] {
             let name = serde_json::to_value(&reason).unwrap();

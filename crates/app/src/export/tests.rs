@@ -117,9 +117,9 @@ fn no_findings_is_said_only_when_every_file_was_reviewed_or_left_out_by_rule() {
         ),
         (StateDto::Done, false, vec![failed], "Nothing was found in what was reviewed; 0 of 1 file reviewed in full"),
         (StateDto::Done, true, vec![large], "Nothing was found in what was reviewed; 0 of 1 file reviewed in full"),
-        (StateDto::Partial, true, vec![reviewed.clone()], "The review stopped early; the one file was reviewed"),
+        (StateDto::Partial, true, vec![reviewed.clone()], "The review stopped early; 1 file reviewed"),
         (StateDto::Failed, true, vec![], "The review failed; no file was reviewed"),
-        (StateDto::Running, true, vec![reviewed], "The review is not finished; the one file was reviewed so far"),
+        (StateDto::Running, true, vec![reviewed], "The review is not finished; 1 file reviewed so far"),
     ];
     for (state, clean, coverage, expected) in cases {
         let task = task(state, clean);

@@ -34,7 +34,7 @@ fn no_engine(context: &Context, line: bool) -> Outcome {
     if context.output.is_json() {
         context.output.json(&json!({"engine": false, "data_dir": context.data_dir()?.to_string_lossy()}))?;
     } else if line {
-        context.output.line("idle")?;
+        context.output.line("no engine")?;
     } else {
         context.output.line("No engine runs. The next command that needs one starts it.")?;
     }

@@ -209,6 +209,7 @@ fn note_skip(reason: &SkipReason, file: &FileView<'_>, input: FileInput<'_>, not
         | SkipReason::Excluded
         | SkipReason::NoTextChange
         | SkipReason::ChangedWhileReading
+        | SkipReason::NestedRepository
         | SkipReason::NoGrammar => {}
     }
 }

@@ -22,6 +22,7 @@ pub(super) struct Draft<'vault> {
     name: String,
     files: Vec<PinnedFile>,
     decided: Vec<CoverageEntry>,
+    aside: Vec<CoverageEntry>,
     notes: Vec<String>,
     commits: Vec<String>,
     config: Option<BlobId>,
@@ -44,6 +45,7 @@ impl<'vault> Draft<'vault> {
             name: name.to_owned(),
             files: Vec::new(),
             decided: Vec::new(),
+            aside: Vec::new(),
             notes: Vec::new(),
             commits: Vec::new(),
             config: None,
@@ -100,6 +102,12 @@ impl<'vault> Draft<'vault> {
         })
     }
 
+    /// Lists what lies beside the change and was not looked at. It makes no change of its own:
+    /// where nothing else is there, there is still nothing to review.
+    pub(super) fn leave_aside(&mut self, file: RepoPath, reason: SkipReason) {
+        self.aside.push(CoverageEntry { file, status: CoverageStatus::Skipped(reason) });
+    }
+
     /// Leaves a file out, with a line in the ledger.
     pub(super) fn decide(&mut self, file: RepoPath, status: CoverageStatus) {
         self.decided.push(CoverageEntry { file, status });
@@ -140,6 +148,7 @@ impl<'vault> Draft<'vault> {
         let note = rename::find(&mut self.files, &|id| batch.get(id).map_err(|error| storage(&error)), cancelled)?;
         self.notes.extend(note);
         self.files.sort_by(|a, b| a.path.cmp(&b.path).then_with(|| a.old_path.cmp(&b.old_path)));
+        self.decided.append(&mut self.aside);
         self.decided.sort_by(|a, b| a.file.cmp(&b.file));
         let pointers = self.files.iter().flat_map(|file| [file.old, file.new]);
         let blobs: BTreeSet<BlobId> = pointers.filter_map(bytes_of).chain(self.config).collect();

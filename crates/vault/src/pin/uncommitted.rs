@@ -3,6 +3,7 @@
 use std::io::{self, Read as _};
 
 use st_model::coverage::{CoverageStatus, SkipReason};
+use st_model::path::RepoPath;
 use st_model::problem::{ErrorCode, Problem};
 use st_model::version::{FileMode, VersionPointer};
 
@@ -131,6 +132,12 @@ pub(super) fn note_found(draft: &mut Draft<'_>, found: &crate::git::walk::Found)
     let names = |paths: &[Vec<u8>]| listed(&paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect::<Vec<_>>());
     if !found.nested.is_empty() {
         draft.note(format!("repositories inside that are no submodules were not entered: {}", names(&found.nested)));
+        for path in &found.nested {
+            let path = path.strip_suffix(b"/").unwrap_or(path);
+            if let Ok(path) = RepoPath::parse(path) {
+                draft.leave_aside(path, SkipReason::NestedRepository);
+            }
+        }
     }
     if !found.special.is_empty() {
         let special: Vec<String> = found.special.iter().map(|(path, what)| format!("{} ({what})", String::from_utf8_lossy(path))).collect();

@@ -303,6 +303,8 @@ fn submodules_are_pointers_and_nested_repositories_are_not_entered() {
     assert_eq!((files(&pinned)[0].old, files(&pinned)[0].new), (present(&first), present(&second)));
     assert_eq!(pinned.blobs.len(), 1, "a submodule's commit has no bytes");
     assert!(pinned.notes.iter().any(|note| note.contains("`nested`")), "{:?}", pinned.notes);
+    let aside: Vec<_> = pinned.decided.iter().map(|entry| (entry.file.lossy(), entry.status.clone())).collect();
+    assert_eq!(aside, [("nested".to_owned(), CoverageStatus::Skipped(SkipReason::NestedRepository))]);
 }
 
 #[test]
